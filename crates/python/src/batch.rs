@@ -286,9 +286,16 @@ fn now() -> Instant {
 }
 
 /// CPU time of this thread, in seconds.
+#[cfg(unix)]
 fn thread_cpu_s() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing; the call can fail only for an unknown clock.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// The CPU time of a thread is not measured here.
+#[cfg(not(unix))]
+fn thread_cpu_s() -> f64 {
+    0.0
 }

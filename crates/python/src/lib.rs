@@ -2,6 +2,7 @@
 //! interpreter's lock is free while simulations run. The signatures are in python/lfnlab/_core.pyi.
 
 mod batch;
+#[cfg(target_os = "linux")]
 mod emulator;
 mod interrupts;
 mod memory;
@@ -9,6 +10,7 @@ mod outside;
 mod prototype;
 mod table_file;
 mod theory;
+#[cfg(target_os = "linux")]
 mod transfer;
 mod vectors;
 
@@ -285,8 +287,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("Unavailable", py.get_type::<errors::Unavailable>())?;
     module.add_class::<Run>()?;
-    module.add_class::<transfer::UdtPlan>()?;
-    module.add_class::<emulator::TestbedEnd>()?;
     module.add_class::<prototype::LawState>()?;
     module.add_class::<prototype::PyAck>()?;
     module.add_class::<prototype::PyLoss>()?;
@@ -306,10 +306,20 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(card, module)?)?;
     module.add_function(wrap_pyfunction!(theory::fluid, module)?)?;
     module.add_function(wrap_pyfunction!(theory::sawteeth, module)?)?;
+    #[cfg(target_os = "linux")]
+    add_linux(module)?;
+    batch::record_panics();
+    Ok(())
+}
+
+/// The parts that need Linux; `lfnlab.errors.needs_linux` guards their use.
+#[cfg(target_os = "linux")]
+fn add_linux(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<transfer::UdtPlan>()?;
+    module.add_class::<emulator::TestbedEnd>()?;
     module.add_function(wrap_pyfunction!(transfer::udt_send, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::udt_receive, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::run_shell, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::plan_testbed, module)?)?;
-    batch::record_panics();
     Ok(())
 }

@@ -458,8 +458,8 @@ impl Law for PythonLaw {
 
 /// The number by which [`interrupt`] knows this thread.
 pub(crate) fn this_thread() -> u64 {
-    // SAFETY: it only asks the operating system for the thread's number.
-    unsafe { ffi::PyThread_get_thread_ident() }
+    // SAFETY: it only asks the operating system for the thread's number, of 32 bits in Windows.
+    (unsafe { ffi::PyThread_get_thread_ident() }) as u64
 }
 
 /// Raises KeyboardInterrupt in what a thread runs in Python, if it does.

@@ -10,13 +10,13 @@ import os
 import shutil
 import socket
 import struct
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from cyclopts import Parameter
 
+from lfnlab import machine
 from lfnlab.errors import Unavailable
 from lfnlab.kernel import host, libbpf
 from lfnlab.printable import say
@@ -76,8 +76,8 @@ def doctor(
 
 def findings() -> list[Finding]:
     """All checks; each follows those that it depends on."""
-    if sys.platform != "linux":
-        return [Finding("Linux", "missing", sys.platform, "all but the simulator")]
+    if machine.SYSTEM != "linux":
+        return [Finding("Linux", "missing", machine.SYSTEM, "all but the simulator")]
     return [*_bpf(), *_emulator(), *_virtual(), *_sockets()]
 
 

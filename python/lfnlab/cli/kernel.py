@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from lfnlab import kernel as linux
 from lfnlab.errors import LabError, UsageError
 from lfnlab.kernel import host, loopback
+from lfnlab.machine import needs_linux
 from lfnlab.printable import say
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def unload(*laws: str, all_: Annotated[bool, Parameter("--all", negative="")] = 
 @kernel.command
 def status(*, json: Json = False) -> int:
     """List the loaded laws, the processes that keep them, and the default for new connections."""
+    needs_linux("lfn kernel status")
     states = [state for state in linux.status() if state.available or state.pinned]
     default = linux.DEFAULT.read_text().strip()
     if json:

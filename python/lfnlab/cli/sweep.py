@@ -23,6 +23,7 @@ from lfnlab.cli.options import (
 )
 from lfnlab.cli.progress import bar, report_bar
 from lfnlab.errors import UsageError
+from lfnlab.machine import cores
 from lfnlab.printable import line, say
 
 if TYPE_CHECKING:
@@ -82,8 +83,6 @@ def sweep(
         shard: `i/n`: only the i-th of n parts of the runs.
         dry_run: Print the number of runs and their predicted time, memory and disk space; run none.
     """
-    import os
-
     from lfnlab.experiment.executor import check_executor
     from lfnlab.experiment.plan import Plan
     from lfnlab.experiment.sweep import Sweep
@@ -105,7 +104,7 @@ def sweep(
         if (out / "runs").is_dir():
             check_layout(out)
             there = {key for key in stored(out) if incomplete(out / "runs" / key) is None}
-        estimate = plan.estimate(there, jobs or len(os.sched_getaffinity(0)))
+        estimate = plan.estimate(there, jobs or cores())
         _print_estimate(asked, estimate, as_json=json)
         return OK
     with bar() as progress:

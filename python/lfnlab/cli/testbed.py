@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from lfnlab import _core
 from lfnlab.cli.options import Json, Out, Set, backend, naming_options, settings, with_settings
 from lfnlab.errors import UsageError
+from lfnlab.machine import needs_linux
 from lfnlab.printable import say
 from lfnlab.results import output
 from lfnlab.testbed.validity import COALESCE, invalid
@@ -71,6 +72,7 @@ def shell(
         live: A line at the bottom of the terminal shows rate, RTT, cwnd, queue, drops and
             lateness; default yes, except for an interactive shell and in another `lfn shell`.
     """
+    needs_linux("lfn shell")
     if not command:
         raise UsageError("no command; write it after --, for example: lfn shell -- bash")
     said = settings(set_)

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from lfnlab import _core
 from lfnlab.errors import LabError
+from lfnlab.machine import needs_linux
 from lfnlab.printable import lines
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def send(
         law: Congestion control: `udt`, `udt:4.10`, `udt:3.0`, `udt:2`, `udt:compat`, or a law.
         max_rate: Upper limit of the sending rate, headers included.
     """
+    needs_linux("lfn send")
     plan = _core.UdtPlan(rate, rtt, mss, max_rate, law, key)
     with _listener(as_json=json) as tell:
         _core.udt_send([path, *more], to, plan, tell)
@@ -90,6 +92,7 @@ def recv(
         overwrite: Replace existing files.
         insecure: Listen beyond loopback without a key; every host that reaches the port may write.
     """
+    needs_linux("lfn recv")
     plan = _core.UdtPlan(rate, rtt, mss, None, "udt", key, insecure)
     failures: list[str] = []
     with _listener(as_json=json, failures=failures) as tell:

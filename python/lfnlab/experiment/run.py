@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import warnings
@@ -21,6 +20,7 @@ from lfnlab.errors import (
 from lfnlab.experiment import executor as executors
 from lfnlab.experiment.executor import SIMULATOR, Backend, Files, Work
 from lfnlab.experiment.plan import Case, Plan
+from lfnlab.machine import cores
 from lfnlab.results import provenance
 from lfnlab.results.batch import Batch
 from lfnlab.results.index import Catalog, Recorder
@@ -105,7 +105,7 @@ def execute(
     if isinstance(cases, Scenario):
         title = title or cases.name or ""
         cases = [Case(cases)]
-    jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs
+    jobs = cores() if jobs is None else jobs
     _check(cases, jobs, executor, backend)
     plan = _planned(cases, seeds, backend).shard(*shard or (1, 1))
     store = Store(out)

@@ -19,6 +19,7 @@ from lfnlab import _core
 from lfnlab.errors import LawError, Unavailable, UsageError
 from lfnlab.kernel import host
 from lfnlab.kernel.libbpf import Attached, unregister
+from lfnlab.machine import needs_linux
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -158,6 +159,7 @@ def unload(chosen: Sequence[KernelLaw]) -> None:
     Raises:
         UsageError: One is not pinned, or is the default of this network namespace.
     """
+    needs_linux("lfn kernel unload")
     default = DEFAULT.read_text().strip()
     for law in chosen:
         if not law.pin.exists():

@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from lfnlab import machine
 from lfnlab.errors import Unavailable
 
 VMLINUX_BTF = Path("/sys/kernel/btf/vmlinux")
@@ -60,9 +61,11 @@ def has_bpffs() -> bool:
 
 def missing() -> list[str]:
     """Missing requirements for loading any law, each with its remedy."""
+    if machine.SYSTEM != "linux":
+        return [f"Linux 6.1 or later (this is {machine.SYSTEM})"]
     found = []
-    if os.uname().sysname != "Linux" or linux() < (6, 1):
-        found.append(f"Linux 6.1 or later (this is {os.uname().sysname} {os.uname().release})")
+    if linux() < (6, 1):
+        found.append(f"Linux 6.1 or later (this is {os.uname().release})")
     if not VMLINUX_BTF.is_file():
         found.append(f"BTF: no {VMLINUX_BTF}; the kernel needs CONFIG_DEBUG_INFO_BTF")
     elif not has_struct_ops():
@@ -87,5 +90,6 @@ def demand() -> None:
     Raises:
         Unavailable: The text names what is missing.
     """
+    machine.needs_linux("lfn kernel")
     if lacking := missing():
         raise Unavailable(f"no law can be loaded here; missing: {'; '.join(lacking)}")

@@ -22,6 +22,7 @@ import numpy as np
 
 from lfnlab import _core
 from lfnlab.errors import ScenarioError, Unavailable
+from lfnlab.machine import needs_linux
 from lfnlab.results import integrity, provenance
 from lfnlab.results.tables import frame
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
@@ -74,6 +75,7 @@ def build() -> Build:
     Raises:
         Unavailable: there is none, or it is of other files; the text says how to make it.
     """
+    needs_linux("Linux in virtual time")
     root = clone()
     if root is None:
         raise Unavailable(

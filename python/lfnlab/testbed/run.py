@@ -23,6 +23,7 @@ import polars as pl
 from lfnlab import _core, metrics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError, Unavailable
+from lfnlab.machine import needs_linux
 from lfnlab.results import provenance
 from lfnlab.results.runs import SCHEMA, Results
 from lfnlab.results.store import Store, recorded
@@ -102,6 +103,7 @@ def plans(
         ScenarioError: a scenario has a key that a test bed cannot run.
         Unavailable: a law or a program is missing.
     """
+    needs_linux("the test bed")
     if iperf3 and shutil.which("iperf3") is None:
         raise Unavailable("no iperf3 in PATH")
     return [_plan(case.scenario, file, "iperf3" if iperf3 else "own") for case in cases]

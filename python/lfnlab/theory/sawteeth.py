@@ -8,7 +8,6 @@ says how far the two are apart.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from lfnlab import _core
 from lfnlab.errors import UsageError
+from lfnlab.machine import cores
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -76,7 +76,7 @@ def sawteeth(
     except ValueError as error:
         raise UsageError(f"{error}; allowed: shapes that broadcast against each other") from None
     names, rates, rtts, buffers = (array.ravel().tolist() for array in given)
-    count = threads or len(os.sched_getaffinity(0))
+    count = threads or cores()
     found = _core.sawteeth(names, rates, rtts, buffers, count)
     found["wrong"] = np.array(found["wrong"], dtype=np.object_)
     return Sawteeth(**{name: column.reshape(given[0].shape) for name, column in found.items()})
