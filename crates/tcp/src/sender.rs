@@ -26,7 +26,7 @@ use lfn_units::Time;
 use crate::prefetch::prefetch_bytes;
 use crate::rate::{Delivery, RateSampler};
 use crate::receiver::{AckFlags, Acknowledgement};
-use crate::rtt::RttEstimator;
+use crate::rtt::{timestamp_ms, RttEstimator};
 use crate::scoreboard::{Outcome, Scoreboard};
 use crate::wheel;
 use crate::{LossDetection, Reduction, SenderConfig};
@@ -370,15 +370,30 @@ impl Sender {
         law.map_or(Header::None, |law| law.header(&self.control, self.pacer.wire_bytes))
     }
 
-    /// An ACK arrives.
+    /// An ACK arrives. It passes four phases, in the order of Linux:
+    ///
+    /// | phase | task | why in this place |
+    /// |---|---|---|
+    /// | `deliver` | the scoreboard takes the ACK | all else depends on what was delivered |
+    /// | `describe` | RTT sample, timer, round, the law's [`Ack`] | its flags tell the state that the ACK found: an ACK that ends an episode covers more than went on in state Open, and is no measurement there |
+    /// | `update_state` | episodes end and begin, losses are found | the law learns of losses, and of the flight behind them |
+    /// | `update_window` | law and slow start set the window | in the state that the ACK leaves |
     #[inline]
     pub fn on_ack(&mut self, now: Time, ack: &Acknowledgement) {
-        let una = self.board.una();
-        if ack.cumulative < una || ack.cumulative > self.board.nxt() {
+        if ack.cumulative < self.board.una() || ack.cumulative > self.board.nxt() {
             return;
         }
         self.report.observe(now, self.control.cwnd);
-        let advanced = ack.cumulative > una;
+        let acked = (ack.cumulative - self.board.una()) as u32;
+        let outcome = self.deliver(now, ack, acked > 0);
+        let mut seen = self.describe(now, ack, acked, &outcome);
+        let starts = self.update_state(now, ack, &outcome, &mut seen);
+        self.update_window(now, &outcome, &mut seen, starts);
+    }
+
+    /// The scoreboard takes an ACK, by its fast path if nothing is SACKed, lost or retransmitted.
+    #[inline(always)]
+    fn deliver(&mut self, now: Time, ack: &Acknowledgement, advanced: bool) -> Outcome {
         let plain = advanced && ack.flags.blocks() == 0 && self.dup_acks == 0 && !self.board.dirty();
         let outcome = if plain {
             self.board.acknowledge_plain(ack.cumulative, now)
@@ -386,70 +401,82 @@ impl Sender {
             self.digest(now, ack, advanced)
         };
         self.delivered = self.delivered.wrapping_add(u64::from(outcome.delivered));
-        let mut seen = Ack {
+        outcome
+    }
+
+    /// The ACK as laws see it, in the state in which it found the sender.
+    #[inline(always)]
+    fn describe(&mut self, now: Time, ack: &Acknowledgement, acked: u32, outcome: &Outcome) -> Ack {
+        let rtt_ns = self.sample_rtt(now, outcome);
+        let advanced = acked > 0;
+        let begins_round = advanced && ack.cumulative > self.round_end;
+        // The retransmission of the first segment may still arrive: Linux gives it the whole timeout.
+        let older = || outcome.oldest_sent.is_some_and(|sent| sent < self.board.first_sent());
+        if advanced || older() && self.config.loss_detection == LossDetection::Rack {
+            self.restart_timer(now);
+        }
+        if begins_round {
+            self.begin_round(rtt_ns != 0);
+        }
+        let flag = |flag, is| if is { flag } else { 0 };
+        Ack {
             now_ns: now.as_ns(),
+            rtt_ns,
+            srtt_ns: self.rtt.srtt_ns(),
+            min_rtt_ns: self.rtt.min_ns(),
             delivered: self.delivered,
-            acked: (ack.cumulative - una) as u32,
+            acked,
             newly_delivered: outcome.delivered,
             mss_bytes: self.config.mss_bytes,
             ce: u32::from(ack.flags.has(AckFlags::ECE)),
-            flags: if self.pacer.times_all { ACK_PACED } else { 0 },
+            flags: flag(ACK_PACED, self.pacer.times_all)
+                | flag(ACK_ROUND_START, begins_round)
+                | flag(ACK_DUP, !advanced)
+                | flag(ACK_OPEN, matches!(self.state, State::Open | State::Disorder)),
             ..Ack::default()
-        };
-        seen.rtt_ns = self.sample_rtt(now, &outcome);
-        seen.srtt_ns = self.rtt.srtt_ns();
-        seen.min_rtt_ns = self.rtt.min_ns();
-        if advanced {
-            self.restart_timer(now);
-            if ack.cumulative > self.round_end {
-                self.begin_round(seen.rtt_ns != 0);
-                seen.flags |= ACK_ROUND_START;
-            }
-        } else {
-            seen.flags |= ACK_DUP;
-            let older = outcome.oldest_sent.is_some_and(|sent| sent < self.board.first_sent());
-            if older && self.config.loss_detection == LossDetection::Rack {
-                // The retransmission of the first segment may still arrive: Linux gives it the whole timeout.
-                self.restart_timer(now);
-            }
         }
-        // The state in which the ACK found the sender: the one that ends an episode covers much more
-        // than went on in state Open, and must not count as a measurement there (as in Linux).
-        if matches!(self.state, State::Open | State::Disorder) {
-            seen.flags |= ACK_OPEN;
-        }
-        let marked = ack.flags.has(AckFlags::ECE);
-        // Slow start looks at the ACK if it found the sender in slow start: an undo comes later (as in Linux).
+    }
+
+    /// Episodes end and begin; adds to the ACK what they tell. Returns whether slow start looks at the ACK: it does if
+    /// the ACK found the sender in slow start, since an undo comes later (as in Linux).
+    #[inline(always)]
+    fn update_state(&mut self, now: Time, ack: &Acknowledgement, outcome: &Outcome, seen: &mut Ack) -> bool {
         let mut starts = true;
+        let marked = ack.flags.has(AckFlags::ECE);
         if self.state != State::Open || self.board.dirty() || marked || self.timers.probe_end.is_some() {
             starts = self.control.cwnd < self.control.ssthresh;
-            self.on_dubious(now, ack, advanced, &outcome, &mut seen);
+            self.on_dubious(now, ack, outcome, seen);
         }
         seen.inflight = self.board.in_flight() as u32;
-        let may_grow = self.may_grow();
-        if may_grow {
+        if self.may_grow() {
             seen.flags |= ACK_CWND_LIMITED;
         }
-        if let Some(mut law) = self.law.window() {
-            law.on_sample(&seen, &mut self.control);
-        } else {
-            let newest = outcome.newest.map(|(_, seq)| seq);
-            let last = || (advanced && outcome.delivered > 0).then(|| ack.cumulative - 1);
-            return self.steer(now, &mut seen, newest.or_else(last));
-        }
+        starts
+    }
+
+    /// Law and slow start take the ACK; in state Cwr or Recovery PRR sets the window, else they may let it grow.
+    #[inline(always)]
+    fn update_window(&mut self, now: Time, outcome: &Outcome, seen: &mut Ack, starts: bool) {
+        let (delivered, advanced) = (outcome.delivered, seen.acked > 0);
+        let Some(mut law) = self.law.window() else {
+            let last = || (advanced && delivered > 0).then(|| self.board.una() - 1);
+            let newest = outcome.newest.map(|(_, seq)| seq).or_else(last);
+            return self.steer(now, seen, newest);
+        };
+        law.on_sample(seen, &mut self.control);
         if starts && self.control.cwnd < self.control.ssthresh {
-            self.slow_start.on_sample(&seen, &mut self.control);
+            self.slow_start.on_sample(seen, &mut self.control);
         }
         if matches!(self.state, State::Cwr | State::Recovery) {
-            let set = self.slow_start.on_recovery(&seen, &mut self.control);
-            if !set && self.config.reduction == Reduction::Prr && outcome.delivered > 0 {
-                self.reduce(u64::from(outcome.delivered), advanced && seen.newly_lost == 0);
+            let set = self.slow_start.on_recovery(seen, &mut self.control);
+            if !set && self.config.reduction == Reduction::Prr && delivered > 0 {
+                self.reduce(u64::from(delivered), advanced && seen.newly_lost == 0);
             }
-        } else if may_grow
-            && outcome.delivered > 0
+        } else if seen.flags & ACK_CWND_LIMITED != 0
+            && delivered > 0
             && (advanced || outcome.newest.is_some() && self.recovery.reordering.is_strong())
         {
-            self.grow(outcome.delivered, &seen);
+            self.grow(delivered, seen);
         }
     }
 
@@ -463,7 +490,11 @@ impl Sender {
                 (rtt_ns, if oldest == newest { rtt_ns } else { (now - oldest).as_ns().max(rtt_ns) })
             }
             _ => match outcome.echoed {
-                Some(sent) => [Sender::rtt_by_timestamp(now, sent); 2].into(),
+                // Karn's rule leaves no segment: the timestamp, in whole milliseconds.
+                Some(sent) => {
+                    let rtt_ns = (timestamp_ms(now) - timestamp_ms(sent)).max(1) * 1_000_000;
+                    (rtt_ns, rtt_ns)
+                }
                 None => return 0,
             },
         };

@@ -11,7 +11,6 @@ use super::{EventKind, Sender, State};
 use crate::prr::Prr;
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::reordering::Reordering;
-use crate::rtt::timestamp_ms;
 use crate::scoreboard::{Arrival, Echo, Losses, Outcome};
 use crate::{LossDetection, Reduction};
 
@@ -79,12 +78,6 @@ impl Sender {
         outcome
     }
 
-    /// The RTT that the echoed timestamp gives, in whole milliseconds, where Karn's rule leaves none.
-    #[cold]
-    pub(super) fn rtt_by_timestamp(now: Time, sent: Time) -> u64 {
-        (timestamp_ms(now) - timestamp_ms(sent)).max(1) * 1_000_000
-    }
-
     /// NewReno: whether a duplicate ACK counts as a delivery. Not if it may answer a spurious retransmission:
     /// after a timeout, and until more than all segments sent before recovery began are acknowledged (RFC 6582 §3.2
     /// step 1).
@@ -137,14 +130,7 @@ impl Sender {
 
     /// All other ACKs than plain ones in state Open: ends of episodes, undo, losses.
     #[cold]
-    pub(super) fn on_dubious(
-        &mut self,
-        now: Time,
-        ack: &Acknowledgement,
-        advanced: bool,
-        outcome: &Outcome,
-        seen: &mut Ack,
-    ) {
+    pub(super) fn on_dubious(&mut self, now: Time, ack: &Acknowledgement, outcome: &Outcome, seen: &mut Ack) {
         if self.state == State::Disorder {
             seen.flags |= ACK_DISORDER;
         }
@@ -155,6 +141,7 @@ impl Sender {
             seen.flags |= ACK_RESTART;
         }
         self.check_probe(now, ack);
+        let advanced = seen.acked > 0;
         let mut losses = Losses::default();
         if !self.settle(now, ack, advanced, outcome, seen) {
             losses = self.detect_losses(now);
