@@ -108,8 +108,8 @@ def test_every_place_that_offers_a_level_names_the_long_flows(
         "docs/reference/scenario.schema.json",
         "python/lfnlab/cli/start/scenario.toml",
         "python/lfnlab/cli/start/sweep.toml",
-        "python/lfnlab/figures/assets/laboratory.html",
-        "python/lfnlab/figures/assets/laboratory.js",
+        "python/lfnlab/laboratory/assets/laboratory.html",
+        "python/lfnlab/laboratory/assets/laboratory.js",
     ):
         places[file] = (ROOT / file).read_text()
     assert [name for name, text in places.items() if not re.search("long[_ ]flows", text)] == []

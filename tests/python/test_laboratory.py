@@ -18,9 +18,9 @@ import pytest
 from browser import CONTRAST, Page, chromium
 from lfnlab import Case, Scenario, execute
 from lfnlab.cli import app as cli
-from lfnlab.figures.html import asset_bytes
-from lfnlab.figures.laboratory import page
 from lfnlab.figures.report import write_report
+from lfnlab.html import asset
+from lfnlab.laboratory.page import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,7 @@ def test_the_build_is_of_todays_sources() -> None:
     made = subprocess.run(
         [ROOT / "crates/browser/inputs"], capture_output=True, text=True, check=True
     )
-    kept = asset_bytes("lfn.wasm.inputs").decode()
+    kept = asset("lfnlab.laboratory", "lfn.wasm.inputs").decode()
     assert made.stdout == kept, (
         "the simulator of the web page is stale: run `make browser`, and commit what it builds"
     )
@@ -145,7 +145,7 @@ def test_the_page_is_small_and_loads_nothing(file: Path) -> None:
 def test_node_has_the_hashes_of_the_command(hashes: list[str], tmp_path: Path) -> None:
     texts = tmp_path / "texts.json"
     texts.write_text(json.dumps(SCENARIOS))
-    assets = ROOT / "python/lfnlab/figures/assets"
+    assets = ROOT / "python/lfnlab/laboratory/assets"
     command = ["node", "-e", NODE, assets / "laboratory.worker.js", assets / "lfn.wasm.gz", texts]
     made = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert json.loads(made.stdout) == hashes

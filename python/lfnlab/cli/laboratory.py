@@ -19,7 +19,7 @@ def laboratory(file: Path | None = None, /, *, out: Out = Path("laboratory.html"
         file: A scenario with which it opens; default its own controls.
         out: The page.
     """
-    from lfnlab.figures import laboratory as lab
+    from lfnlab.laboratory import page as lab
     from lfnlab.scenario.builder import Scenario
 
     fragment = ""

@@ -6,7 +6,7 @@ import os
 from html import escape
 from typing import TYPE_CHECKING
 
-from lfnlab.figures.html import head
+from lfnlab.html import head
 from lfnlab.results.integrity import provenance_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def page(made: Evaluation) -> str:
     title = escape(f"{made.law.label}: evidence for RFC 9743")
     return "\n".join(
         [
-            f"{head(title, 'report.css')}\n<body>",
+            f"{head(title)}\n<body>",
             f"<h1>{title}</h1>",
             '<p class="dim">Specifying New Congestion Control Algorithms, BCP 133: the criteria of '
             f"sections 5 to 7. Beside {escape(_names(made))}, on the same seeds.</p>",

@@ -16,11 +16,12 @@ from lfnlab.analysis import table as written
 from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
-from lfnlab.figures import laboratory, plot, registry, views
-from lfnlab.figures.html import elements, head
+from lfnlab.figures import plot, registry, views
 from lfnlab.figures.looks import Look, looks
 from lfnlab.figures.markdown import as_html
 from lfnlab.figures.spread import GROUND
+from lfnlab.html import asset, elements, head
+from lfnlab.laboratory import page as laboratory
 from lfnlab.results import output
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import origin
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from lfnlab.figures.views import Views
     from lfnlab.results.runs import Results, Run
 
-_SCRIPTS = ("report.js",)
 DATA_BYTES = 100_000
 """Of a figure's numbers on the page; beyond it the page names the command that prints them."""
 _MOST_RUNS = 1000
@@ -182,12 +182,13 @@ def _page(
         _provenance(results),
     ]
     data = traces.data(results.root, where)
+    scripts = [asset(__package__, "report.js").decode()]
     return "\n".join(
         [
-            f"{head(title, 'report.css', scripts=_SCRIPTS)}\n<!-- {output.MARK} -->\n<body>",
+            f"{head(title, scripts=scripts)}\n<!-- {output.MARK} -->\n<body>",
             *body,
             f'<script type="application/json" id="traced">{data}</script>',
-            elements(_SCRIPTS),
+            elements(scripts),
             "</body>\n</html>\n",
         ]
     )

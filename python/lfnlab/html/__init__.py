@@ -1,4 +1,4 @@
-"""The frame of HTML pages: head, styles, scripts. A page asks nothing of the network."""
+"""The frame of HTML pages: head, styles, charts. A page asks nothing of the network."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def head(title: str, *styles: str, scripts: Sequence[str] = (), simulates: bool 
 
     Args:
         title: HTML.
-        styles: style sheets.
-        scripts: those that :func:`elements` puts into the body.
+        styles: texts of style sheets beside that of every page.
+        scripts: texts that :func:`elements` puts into the body.
         simulates: whether the page has WebAssembly and a worker.
     """
     return "\n".join(
@@ -28,7 +28,8 @@ def head(title: str, *styles: str, scripts: Sequence[str] = (), simulates: bool 
             # An empty icon keeps the browser from asking for one.
             '<link rel="icon" href="data:,">',
             f"<title>{title}</title>",
-            f"<style>{''.join(map(asset, ('uPlot.min.css', *styles)))}</style>\n</head>",
+            "<style>" + "".join([_own("uPlot.min.css"), _own("page.css"), *styles]),
+            "</style>\n</head>",
         ]
     )
 
@@ -41,8 +42,8 @@ def elements(scripts: Sequence[str]) -> str:
 def _texts(scripts: Sequence[str]) -> list[str]:
     if not scripts:
         return []
-    charts = f"/* {asset('uPlot.LICENSE')} */\n{asset('uPlot.iife.min.js')}"
-    return [charts, *map(asset, ("chart.js", *scripts))]
+    charts = f"/* {_own('uPlot.LICENSE')} */\n{_own('uPlot.iife.min.js')}"
+    return [charts, _own("chart.js"), *scripts]
 
 
 def _policy(scripts: Sequence[str], simulates: bool) -> str:
@@ -63,11 +64,10 @@ def _policy(scripts: Sequence[str], simulates: bool) -> str:
     return "; ".join(parts)
 
 
-def asset(name: str) -> str:
-    """The text of a file of this package."""
-    return asset_bytes(name).decode()
+def asset(package: str, name: str) -> bytes:
+    """A file in the folder ``assets`` of a package."""
+    return resources.files(package).joinpath("assets", name).read_bytes()
 
 
-def asset_bytes(name: str) -> bytes:
-    """A file of this package."""
-    return resources.files(__package__).joinpath("assets", name).read_bytes()
+def _own(name: str) -> str:
+    return asset(__name__, name).decode()

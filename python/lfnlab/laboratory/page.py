@@ -1,4 +1,4 @@
-"""The laboratory in the browser: one HTML page that holds the simulator."""
+"""One HTML page that holds the simulator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from lfnlab import _core
-from lfnlab.figures.html import asset, asset_bytes, elements, head
+from lfnlab.html import asset, elements, head
 from lfnlab.results import output
 from lfnlab.results.store import read_text
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Run
 
 NAME = "laboratory.html"
-_SCRIPTS = ("lessons.js", "laboratory.js")
 LINK_MOST = 30_000
 """Characters of a link; a longer one is not made."""
 _FILES = re.compile(r'\b(path|file|trace|vectors) = "|@[0-9a-f]{16}')
@@ -29,25 +28,29 @@ _FILES = re.compile(r'\b(path|file|trace|vectors) = "|@[0-9a-f]{16}')
 def page() -> str:
     """The whole page."""
     data = json.dumps({"version": _core.VERSION})
-    wasm = base64.b64encode(asset_bytes("lfn.wasm.gz")).decode()
+    wasm = base64.b64encode(asset(__package__, "lfn.wasm.gz")).decode()
+    scripts = [_text("lessons.js"), _text("laboratory.js")]
     return "\n".join(
         [
             head(
                 "A laboratory for long fat networks",
-                "report.css",
-                "laboratory.css",
-                scripts=_SCRIPTS,
+                _text("laboratory.css"),
+                scripts=scripts,
                 simulates=True,
             ),
             f"<!-- {output.MARK} -->",
-            f"<body>\n{asset('laboratory.html')}",
+            f"<body>\n{_text('laboratory.html')}",
             f'<script type="application/json" id="data">{data}</script>',
-            f'<script type="text/plain" id="worker">{asset("laboratory.worker.js")}</script>',
+            f'<script type="text/plain" id="worker">{_text("laboratory.worker.js")}</script>',
             f'<script type="text/plain" id="wasm">{wasm}</script>',
-            elements(_SCRIPTS),
+            elements(scripts),
             "</body>\n</html>\n",
         ]
     )
+
+
+def _text(name: str) -> str:
+    return asset(__package__, name).decode()
 
 
 def write_page(file: Path) -> None:
