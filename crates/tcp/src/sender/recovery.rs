@@ -6,13 +6,22 @@ use lfn_law::{Ack, LossKind, Window, ACK_DISORDER, ACK_LOSS, ACK_RESTART, ACK_SA
 use lfn_units::Time;
 
 use super::timers::Timer;
-use super::undo::{Frto, Undo};
+use super::undo::{Evidence, Frto, Undo, Verdict};
 use super::{EventKind, Sender, State};
 use crate::prr::Prr;
 use crate::receiver::{AckFlags, Acknowledgement};
 use crate::reordering::Reordering;
 use crate::scoreboard::{Arrival, Echo, Losses, Outcome};
 use crate::{LossDetection, Reduction};
+
+/// Behind the end or the undo of an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// Segments are examined for loss.
+    Detect,
+    /// The ACK tells nothing of losses.
+    Skip,
+}
 
 /// State of loss recovery.
 #[derive(Default)]
@@ -143,7 +152,7 @@ impl Sender {
         self.check_probe(now, ack);
         let advanced = seen.acked > 0;
         let mut losses = Losses::default();
-        if !self.settle(now, ack, advanced, outcome, seen) {
+        if self.settle(now, ack, advanced, outcome, seen) == Next::Detect {
             losses = self.detect_losses(now);
             if !self.config.sack {
                 losses = self.detect_newreno(advanced);
@@ -174,7 +183,7 @@ impl Sender {
         }
     }
 
-    /// Ends or undoes the current recovery if the ACK says so. True: loss detection must be skipped.
+    /// Ends or undoes the episode if the ACK says so. The first rule that fits decides.
     fn settle(
         &mut self,
         now: Time,
@@ -182,12 +191,12 @@ impl Sender {
         advanced: bool,
         outcome: &Outcome,
         seen: &Ack,
-    ) -> bool {
+    ) -> Next {
         let una = self.board.una();
         let original = self.config.timestamps && self.recovery.undo.shows_original(ack);
         let late = advanced && original;
         match self.state {
-            State::Loss => return self.settle_loss(now, advanced, late, outcome, seen),
+            State::Loss => self.settle_loss(now, advanced, late, outcome, seen),
             // The ACK of `high_seq` itself still echoes the mark that began CWR: the segment with the CWR flag
             // is the next one.
             State::Cwr if una > self.recovery.high_seq => self.end_episode(now, seen),
@@ -195,7 +204,7 @@ impl Sender {
                 if original || self.recovery.undo.all_in_vain() {
                     self.undo(now, false);
                 } else if self.holds() {
-                    return true;
+                    return Next::Skip;
                 } else {
                     self.end_episode(now, seen);
                 }
@@ -206,9 +215,9 @@ impl Sender {
                 if self.board.retrans_out() == 0 {
                     self.undo(now, true);
                     // Duplicate ACKs that were counted begin another episode at once, as in Linux.
-                    return !self.is_newreno_of_linux();
+                    return if self.is_newreno_of_linux() { Next::Detect } else { Next::Skip };
                 }
-                return true;
+                return Next::Skip;
             }
             State::Cwr => {}
             State::Open | State::Disorder | State::Recovery => {
@@ -218,49 +227,44 @@ impl Sender {
                 }
             }
         }
-        false
+        Next::Detect
     }
 
     /// After a timeout: decides whether it was spurious (RFC 3522, RFC 5682) and whether recovery is
     /// complete.
-    fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, outcome: &Outcome, seen: &Ack) -> bool {
+    fn settle_loss(&mut self, now: Time, advanced: bool, late: bool, outcome: &Outcome, seen: &Ack) {
+        let frto = self.recovery.frto;
         if advanced && (late || self.recovery.undo.all_in_vain()) {
-            let frto = self.recovery.frto;
             self.undo(now, true);
             if self.is_newreno_of_linux() {
                 // Linux stays in this state and finds no loss but by a timeout (measured).
                 self.state = State::Loss;
                 self.recovery.frto = frto;
             }
-            return false;
+            return;
         }
-        let done = self.board.una() >= self.recovery.high_seq;
-        let sent_new = self.board.nxt() > self.recovery.high_seq;
-        match std::mem::replace(&mut self.recovery.frto, Frto::Off) {
-            Frto::Off => {}
-            // Step 3b: an original that was never retransmitted arrived. Without SACK it may have waited for the
-            // retransmission of one below it.
-            _ if outcome.lowest_original.is_some_and(|seq| seq < self.recovery.high_seq)
-                && (self.config.sack || !outcome.repeated) =>
-            {
-                self.undo(now, true);
-                return false;
-            }
-            // Step 3a: segments sent since then arrived, and a gap is left.
-            _ if sent_new && (outcome.beyond_gap || !(self.config.sack || advanced)) => {}
-            // Step 2b: send new data to test whether old segments are still in flight.
-            _ if !sent_new && advanced && !done => {
-                if self.may_send_new() {
-                    self.recovery.high_seq = self.board.nxt();
-                    self.recovery.frto = Frto::SendsNew;
-                }
-            }
-            _ => self.recovery.frto = Frto::Watches,
+        let (high_seq, sack) = (self.recovery.high_seq, self.config.sack);
+        let done = self.board.una() >= high_seq;
+        let (next, verdict) = frto.step(&Evidence {
+            // Without SACK the segment may have waited for the retransmission of one below it.
+            original: outcome.lowest_original.is_some_and(|seq| seq < high_seq)
+                && (sack || !outcome.repeated),
+            advanced,
+            done,
+            gap: outcome.beyond_gap || !(sack || advanced),
+            sent_new: self.board.nxt() > high_seq,
+            may_send_new: self.may_send_new(),
+        });
+        self.recovery.frto = next;
+        if verdict == Verdict::Spurious {
+            return self.undo(now, true);
+        }
+        if next == Frto::SendsNew {
+            self.recovery.high_seq = self.board.nxt();
         }
         if done && !self.holds() {
             self.end_episode(now, seen);
         }
-        false
     }
 
     /// Without SACK, Linux keeps its state until more than what was outstanding when it began is acknowledged: the

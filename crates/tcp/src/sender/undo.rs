@@ -34,6 +34,51 @@ pub(super) enum Frto {
     SendsNew,
 }
 
+/// An ACK after a timeout, as F-RTO looks at it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// It delivers a segment that left before the timeout and was never retransmitted.
+    pub original: bool,
+    /// It moves the cumulative ACK.
+    pub advanced: bool,
+    /// It covers all that left before the timeout.
+    pub done: bool,
+    /// Segments that left since the timeout arrived, or a duplicate ACK came without SACK: a gap is left.
+    pub gap: bool,
+    /// New data left since the timeout.
+    pub sent_new: bool,
+    /// New data are there, and the receiver has room for them.
+    pub may_send_new: bool,
+}
+
+/// What F-RTO knows of the timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Undecided,
+    /// Recovery goes on as after any timeout.
+    Genuine,
+    Spurious,
+}
+
+impl Frto {
+    /// Takes an ACK after a timeout (RFC 5682 §2.1, with SACK §3.1).
+    pub fn step(self, ack: &Evidence) -> (Frto, Verdict) {
+        match self {
+            Frto::Off => (Frto::Off, Verdict::Genuine),
+            // Step 3b: an original arrived.
+            _ if ack.original => (Frto::Off, Verdict::Spurious),
+            // Step 3a: new data arrived, the segments before them did not.
+            _ if ack.sent_new && ack.gap => (Frto::Off, Verdict::Genuine),
+            // Step 2b: new data test whether old segments are still in flight.
+            _ if !ack.sent_new && ack.advanced && !ack.done => match ack.may_send_new {
+                true => (Frto::SendsNew, Verdict::Undecided),
+                false => (Frto::Off, Verdict::Genuine),
+            },
+            _ => (Frto::Watches, Verdict::Undecided),
+        }
+    }
+}
+
 impl Undo {
     /// The cumulative ACK moved, and echoes a timestamp from before the first retransmission.
     pub fn shows_original(&self, ack: &Acknowledgement) -> bool {
@@ -113,5 +158,37 @@ impl Sender {
         self.report.stats.undos += 1;
         self.restart_timer(now);
         self.record(now, EventKind::Undo, cwnd_before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row a step of RFC 5682: the ACK, the state behind it, the verdict.
+    #[test]
+    fn frto_takes_the_steps_of_rfc_5682() {
+        use Frto::{Off, SendsNew, Watches};
+        use Verdict::{Genuine, Spurious, Undecided};
+        let none = Evidence::default();
+        let first = Evidence { advanced: true, may_send_new: true, ..none };
+        let later = Evidence { sent_new: true, ..none };
+        let steps = [
+            ("2a: the first ACK is a duplicate", Watches, none, Watches, Undecided),
+            ("2a: the first ACK covers all", Watches, Evidence { done: true, ..first }, Watches, Undecided),
+            ("2b: the first ACK advances", Watches, first, SendsNew, Undecided),
+            ("2b without new data", Watches, Evidence { may_send_new: false, ..first }, Off, Genuine),
+            ("2b: none has left yet", SendsNew, first, SendsNew, Undecided),
+            ("3a: the second ACK leaves a gap", SendsNew, Evidence { gap: true, ..later }, Off, Genuine),
+            ("3a behind an advance", Watches, Evidence { gap: true, advanced: true, ..later }, Off, Genuine),
+            ("3b: an original arrives", SendsNew, Evidence { original: true, ..later }, Off, Spurious),
+            ("3b before 3a", SendsNew, Evidence { original: true, gap: true, ..later }, Off, Spurious),
+            ("3b at the first ACK", Watches, Evidence { original: true, ..first }, Off, Spurious),
+            ("3: copies alone arrive", SendsNew, Evidence { advanced: true, ..later }, Watches, Undecided),
+            ("off", Off, Evidence { original: true, ..first }, Off, Genuine),
+        ];
+        for (step, before, ack, after, verdict) in steps {
+            assert_eq!(before.step(&ack), (after, verdict), "{step}");
+        }
     }
 }
