@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <linux/tcp.h>
 
+#include "fail.h"
 #include "flow.h"
 #include "qdisc.h"
 

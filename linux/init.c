@@ -21,26 +21,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "fail.h"
 #include "flow.h"
 #include "qdisc.h"
 
 /* Set-up is done by then: the run's time 0, by the kernel's clock. */
 enum { BEGIN_US = 6000000, MAX_NAMESPACES = MAX_FLOWS + 3 };
-
-void fail(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	printf("lfnlab: ");
-	vprintf(format, arguments);
-	printf("\n");
-	fflush(stdout);
-	va_end(arguments);
-	sync();
-	reboot(RB_POWER_OFF);
-	_exit(1);
-}
 
 static void must(int error, const char *what)
 {

@@ -11,6 +11,7 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 
+#include "fail.h"
 #include "lfnlink.h"
 #include "qdisc.h"
 

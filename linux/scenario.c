@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fail.h"
 #include "scenario.h"
 
 static const char *file_name;

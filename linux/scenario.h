@@ -62,7 +62,4 @@ void scenario_read(const char *file, struct scenario *scenario);
 /* The largest packet of any flow. */
 int scenario_mtu(const struct scenario *scenario);
 
-/* Ends the program: the message goes to the kernel's console, which is the log. */
-void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-
 #endif

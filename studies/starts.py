@@ -3,7 +3,7 @@
 $ python -m studies.starts          run what build/starts has not yet; table, page and figures
 $ python -m studies.starts --laws classic,rapid        a few slow starts only
 $ python -m studies.starts --page   page and figures from the committed table
-$ python -m studies.starts linux    three cases on Linux in virtual time, beside the simulator
+$ python -m studies.starts_linux    three cases on Linux in virtual time, beside the simulator
 
 CUBIC with each slow start on twelve paths with three buffers, in three experiments: see
 EXPERIMENTS. Five runs of each: RTTs of 0.95 to 1.05 of the path's where one flow is alone, starts
@@ -12,7 +12,6 @@ that differ elsewhere.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -224,9 +223,4 @@ STUDY = Study("starts", __doc__, run, page, OLD + NEW)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["linux"]:
-        from studies.starts_linux import main
-
-        main()
-    else:
-        STUDY.main()
+    STUDY.main()

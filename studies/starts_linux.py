@@ -14,7 +14,7 @@ from lfnlab.analysis.table import markdown, with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.statistics import interval
-from lfnlab.testbed.linux import Linux
+from lfnlab.testbed.linux_backend import Linux
 from studies import starts
 from studies.starts_page import LINUX, name_of
 
@@ -84,3 +84,7 @@ def main() -> None:
             rows.append((name if where == "Linux" else "", where, *_figures(found.runs, path)))
     heads = ("case", "", "time / ideal", "lost, BDP", "harm, %")
     LINUX.write_text("\n".join(markdown(heads, rows)) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,7 @@ LONG_FAT_MS = 100
 """Paths from this RTT and 1 Gbit/s on."""
 UNFINISHED = "–"
 LINUX = ROOT / "studies" / "reference" / "starts_linux.md"
-"""Three cases on Linux and here, written by ``python -m studies.starts linux``."""
+"""Three cases on Linux and here, written by ``python -m studies.starts_linux``."""
 
 
 def starts_of(table: pl.DataFrame) -> list[str]:
@@ -250,7 +250,7 @@ def page(table: pl.DataFrame, stamp: str) -> str:
 ON_LINUX = """\
 ## On Linux in virtual time
 
-`python -m studies.starts linux` repeats three cases with HyStart on Linux 6.12
+`python -m studies.starts_linux` repeats three cases with HyStart on Linux 6.12
 ([virtual-linux.md](virtual-linux.md)), with its own CUBIC; here it is `cubic:linux`.
 
 """

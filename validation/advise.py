@@ -28,7 +28,7 @@ from lfnlab.advise.search import EQUAL, TOGETHER
 from lfnlab.analysis.table import markdown, markdown_row
 from lfnlab.errors import LabError
 from lfnlab.statistics import paired
-from lfnlab.testbed.linux import Linux
+from lfnlab.testbed.linux_backend import Linux
 
 KEPT = FilePath(__file__).parent / "reference" / "advise.json"
 LAWS, STREAMS = "cubic,bbr,htcp", 2

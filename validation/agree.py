@@ -26,7 +26,7 @@ from lfnlab.figures.plot import courses
 from lfnlab.figures.small import for_page
 from lfnlab.testbed import agree
 from lfnlab.testbed.agree import QUANTITIES
-from lfnlab.testbed.linux import Linux
+from lfnlab.testbed.linux_backend import Linux
 
 from . import linux
 

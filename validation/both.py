@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 from lfnlab import Scenario, _core
 from lfnlab.errors import LabError
-from lfnlab.testbed import virtual_linux
+from lfnlab.testbed import virtual_time
 
 from . import outcome
 
@@ -27,9 +27,9 @@ def main(arguments: list[str]) -> None:
     text = asked.file.read_text()
     try:
         resolved = Scenario.from_toml(text).check(str(asked.file)).to_document()
-        told = virtual_linux.translated(resolved)
+        told = virtual_time.translated(resolved)
         with tempfile.TemporaryDirectory() as kept:
-            ran = virtual_linux.run(outcome.PROGRAM, asked.folder or FilePath(kept), "run", told)
+            ran = virtual_time.run(outcome.PROGRAM, asked.folder or FilePath(kept), "run", told)
     except LabError as error:
         raise SystemExit(str(error)) from None
     [run] = _core.run_many([(text, str(asked.file), resolved["seed"])], 1, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import ns3_rules
-from .explained import EXPLAINED, OPEN
+from .explained import EXPLAINED, OPEN, Explanation
 from .scenarios import SAMPLE_S, Run
 
 if TYPE_CHECKING:
@@ -116,6 +116,17 @@ def open_differences(peer: str) -> dict[str, float]:
     return {what: percent for source, what, percent in OPEN if source == peer}
 
 
+def _covers(why: Explanation, peer: str, difference: Difference) -> bool:
+    """Whether the rule explains the difference."""
+    return (
+        peer == why.peer
+        and difference.run.law in why.laws
+        and (not why.paths or difference.run.path.name in why.paths)
+        and (not why.figures or difference.figure in why.figures)
+        and (not why.modelled or difference.within_by_rule)
+    )
+
+
 def explanation(peer: str, difference: Difference) -> str | None:
     """The named rule behind a difference beyond the aim, or None."""
-    return next((why.rule for why in EXPLAINED if why.covers(peer, difference)), None)
+    return next((why.rule for why in EXPLAINED if _covers(why, peer, difference)), None)

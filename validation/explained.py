@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .compare import Difference
 
 
 @dataclass(frozen=True)
@@ -20,16 +16,6 @@ class Explanation:
     rule: str
     #: Whether a model of the rule must bring the difference within the aim (:mod:`.ns3_rules`).
     modelled: bool = False
-
-    def covers(self, peer: str, difference: Difference) -> bool:
-        """Whether this is the reason that ``difference`` has one."""
-        return (
-            peer == self.peer
-            and difference.run.law in self.laws
-            and (not self.paths or difference.run.path.name in self.paths)
-            and (not self.figures or difference.figure in self.figures)
-            and (not self.modelled or difference.within_by_rule)
-        )
 
 
 _RATE_HALVING = (

@@ -20,7 +20,7 @@ from pathlib import Path
 from lfnlab import Scenario, kernel
 from lfnlab.control_laws.registry import known
 from lfnlab.kernel import loopback
-from lfnlab.testbed import linux, virtual_linux
+from lfnlab.testbed import linux_backend, virtual_time
 
 ROOT = Path(__file__).parent.parent
 SIZE_BYTES = 8_000_000
@@ -62,10 +62,10 @@ def record_virtually(law: str) -> bytes:
     info = known(law)
     ecn = info is not None and info.family == "ecn"
     scenario = Scenario.from_toml(TROUBLE.format(law=law, ecn=str(ecn).lower()))
-    run, rest = virtual_linux.translated(scenario.check().to_document(), ours=True).split("\n", 1)
+    run, rest = virtual_time.translated(scenario.check().to_document(), ours=True).split("\n", 1)
     told = f"{run} record_bytes={RECORDS_BYTES}\n{rest}"
     with tempfile.TemporaryDirectory() as work:
-        virtual_linux.run(linux.build().program, Path(work), "run", told)
+        virtual_time.run(linux_backend.build().program, Path(work), "run", told)
         return (Path(work) / "run.records").read_bytes()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lfnlab import Scenario
-from lfnlab.testbed import virtual_linux
+from lfnlab.testbed import virtual_time
 
 from . import ours, outcome
 from .scenarios import LINUX_RUNS, Run
@@ -31,10 +31,10 @@ def simulate(run: Run, raw: FilePath) -> FilePath:
     done = raw / f"{run.tag}.json"
     if not done.exists():
         resolved = Scenario.from_toml(ours.scenario("linux", run)).check().to_document()
-        virtual_linux.run(PROGRAM, raw, run.tag, virtual_linux.translated(resolved))
+        virtual_time.run(PROGRAM, raw, run.tag, virtual_time.translated(resolved))
     return done
 
 
 def read(done: FilePath) -> list[Trace]:
     """Reads the samples, a trace for each flow."""
-    return [virtual_linux.trace(flow) for flow in virtual_linux.ran(done.parent, done.stem).flows]
+    return [virtual_time.trace(flow) for flow in virtual_time.ran(done.parent, done.stem).flows]

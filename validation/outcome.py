@@ -15,7 +15,7 @@ import numpy as np
 
 from lfnlab import Scenario, _core
 from lfnlab.scenario.quantity import SECONDS, parse
-from lfnlab.testbed import virtual_linux
+from lfnlab.testbed import virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +105,7 @@ def _expanded(resolved: dict[str, Any]) -> list[dict[str, Any]]:
     return [flow for flow in resolved["flow"] for _ in range(flow["count"])]
 
 
-def of_linux(resolved: dict[str, Any], ran: virtual_linux.Ran) -> Outcome:
+def of_linux(resolved: dict[str, Any], ran: virtual_time.Ran) -> Outcome:
     """From Linux's samples."""
     flows = []
     for flow, samples in zip(_expanded(resolved), ran.flows, strict=True):
@@ -157,7 +157,7 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
     """Linux's outcome; stored in ``cache`` under a hash of Linux's settings, and not run again."""
     resolved = Scenario.from_toml(drawn.toml()).check().to_document()
-    told = virtual_linux.translated(resolved, *more, ours=drawn.ours, seed=drawn.kernel_seed)
+    told = virtual_time.translated(resolved, *more, ours=drawn.ours, seed=drawn.kernel_seed)
     # A build has our laws: what another build of them gave does not count.
     key = told + (BUILT.with_name("built").read_text() if drawn.ours else "")
     file = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
@@ -165,7 +165,7 @@ def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
         return Outcome.of_plain(json.loads(file.read_text()))
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as work:
-        found = of_linux(resolved, virtual_linux.run(PROGRAM, FilePath(work), "run", told))
+        found = of_linux(resolved, virtual_time.run(PROGRAM, FilePath(work), "run", told))
     # By one rename: what is there is whole.
     part = file.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(found.plain()) + "\n")

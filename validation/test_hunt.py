@@ -14,7 +14,7 @@ import pytest
 
 from lfnlab import Scenario, _core
 from lfnlab.errors import ScenarioError
-from lfnlab.testbed import random_streams, virtual_linux
+from lfnlab.testbed import random_streams, virtual_time
 from validation import chance, hunt, outcome, processes, traces
 from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
 from validation.outcome import Flow, Outcome
@@ -30,7 +30,7 @@ LONE = Drawn(10, 20, 60, (DrawnFlow("cubic", 40),))
 
 
 def told(drawn: Drawn) -> str:
-    return virtual_linux.translated(Scenario.from_toml(drawn.toml()).check().to_document())
+    return virtual_time.translated(Scenario.from_toml(drawn.toml()).check().to_document())
 
 
 def test_the_same_number_draws_the_same_scenario() -> None:
@@ -127,8 +127,8 @@ def test_a_hunt_goes_on_after_a_change_that_decides_nothing(
 
 
 def test_a_flow_stays_in_its_queue_of_fq_codel() -> None:
-    assert virtual_linux.ONE_HASH in told(replace(LONE, queue="fq-codel")).splitlines()
-    assert virtual_linux.ONE_HASH not in told(LONE).splitlines()
+    assert virtual_time.ONE_HASH in told(replace(LONE, queue="fq-codel")).splitlines()
+    assert virtual_time.ONE_HASH not in told(LONE).splitlines()
 
 
 def test_linux_is_told_all_of_a_scenario() -> None:
@@ -145,7 +145,7 @@ def test_linux_is_told_all_of_a_scenario() -> None:
         "at 3000000 forward rate_bps=20000000",
         "at 5000000 forward rate_bps=7000000",
         "at 6000000 forward delay_ns=3000000",
-        virtual_linux.TUNED_RECEIVE_BUFFER,
+        virtual_time.TUNED_RECEIVE_BUFFER,
         "sysctl net.ipv4.tcp_wmem=4096 50000000 268435456",
     ]
 
@@ -217,7 +217,7 @@ def test_both_lose_the_same_packets() -> None:
 def test_a_path_that_linux_cannot_run_is_refused_by_its_part(change: str, part: str) -> None:
     text = f'schema = 1\nduration = "5s"\n{change}\n[[flow]]\nlaw = "reno"\nrtt = "40ms"\n'
     with pytest.raises(ScenarioError, match=rf"^{part}: Linux in virtual time cannot run it"):
-        virtual_linux.translated(Scenario.from_toml(text).check().to_document())
+        virtual_time.translated(Scenario.from_toml(text).check().to_document())
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_flow_that_linux_cannot_run_is_refused_by_its_part(change: str, part: 
     text = f'{path}[[flow]]\nrtt = "40ms"\n{change}\n'
     said = rf"^flow\[0\]\.{part}: Linux in virtual time cannot run it"
     with pytest.raises(ScenarioError, match=said):
-        virtual_linux.translated(Scenario.from_toml(text).check().to_document())
+        virtual_time.translated(Scenario.from_toml(text).check().to_document())
 
 
 def flow(

@@ -21,7 +21,7 @@ import numpy as np
 from lfnlab import Scenario, execute
 from lfnlab.analysis.table import markdown, markdown_row
 from lfnlab.experiment.executor import SIMULATOR
-from lfnlab.testbed.linux import Linux
+from lfnlab.testbed.linux_backend import Linux
 
 from . import outcome
 from .draw import FRAMING_B, LAWS, USUAL_B, Drawn, DrawnFlow

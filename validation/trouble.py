@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lfnlab import Scenario, _core
-from lfnlab.testbed import virtual_linux
+from lfnlab.testbed import virtual_time
 
 from . import outcome
 from .draw import Drawn, DrawnFlow, Step
@@ -117,9 +117,9 @@ def _passed(
 
 def linux(drawn: Drawn) -> Passed:
     """Linux's result."""
-    told = virtual_linux.translated(Scenario.from_toml(drawn.toml()).check().to_document())
+    told = virtual_time.translated(Scenario.from_toml(drawn.toml()).check().to_document())
     with tempfile.TemporaryDirectory() as work:
-        [flow] = virtual_linux.run(outcome.PROGRAM, FilePath(work), "run", told).flows
+        [flow] = virtual_time.run(outcome.PROGRAM, FilePath(work), "run", told).flows
     return of_linux(drawn, flow)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lfnlab import Breaker, Burst, Results, Scenario, Udp, dumbbell
-from lfnlab.analysis import advice, run_length
+from lfnlab.analysis import run_length, warnings
 from lfnlab.analysis.summary import to_json
 from lfnlab.experiment.run import execute
 
@@ -32,17 +32,17 @@ def test_the_recipe_keeps_the_queue_at_the_threshold(tmp_path: Path) -> None:
     # K is 65 packets of 1514 bytes, 0.79 ms.
     assert link["mean_queue_s"] == pytest.approx(60 * 1514 * 8 / 1e9, rel=0.05)
     assert link["max_queue_packets"] < 80
-    assert advice.unmarked(results) == []
+    assert warnings.unmarked(results) == []
 
 
 def test_drops_in_place_of_marks_are_warned_of(tmp_path: Path) -> None:
     results = run(tmp_path, mark_p="0.1")
-    (warning,) = advice.unmarked(results)
+    (warning,) = warnings.unmarked(results)
     assert "queue of forward has ecn = true" in warning
     assert "marked 0" in warning
     assert warning in to_json(results)["warnings"]
     # Who wants no marks is told nothing.
-    assert advice.unmarked(run(tmp_path, mark_p="0.1", ecn="false")) == []
+    assert warnings.unmarked(run(tmp_path, mark_p="0.1", ecn="false")) == []
 
 
 def test_a_flow_that_a_breaker_ended_is_told_of(tmp_path: Path) -> None:
@@ -52,12 +52,12 @@ def test_a_flow_that_a_breaker_ended_is_told_of(tmp_path: Path) -> None:
     ended = path.flow("bbr", breakers=breakers).flow("reno").with_udp(media)
     results = execute(ended, seeds=2, out=tmp_path)
     assert [flow.get("tripped_s") for flow in results.runs[0].summary["flows"]] == [3.0, None]
-    said = advice.ended(results)
+    said = warnings.ended(results)
     assert said[0].startswith("A circuit breaker ended flow 0 (bbr) at 3 ")
     assert said[1].startswith("A circuit breaker ended source media (UDP) at 3 s, in 2 runs")
     assert set(said) <= set(to_json(results)["warnings"])
     many = execute(path.flow("bbr", count=20, breakers=breakers), out=tmp_path / "many")
-    [one] = advice.ended(many)
+    [one] = warnings.ended(many)
     assert re.match(r"A circuit breaker ended \d+ flows or sources \(bbr\) at ", one)
 
 
@@ -87,7 +87,7 @@ def test_vcp_beyond_its_round_trip_times_is_warned_of(tmp_path: Path) -> None:
         flows = [{"law": "vcp", "rtt": rtt}]
         document = {"duration": "2s", "link": link, "flow": flows}
         results = execute(Scenario.from_document(document), out=tmp_path / rtt)
-        said = advice.beyond_rtt(results)
+        said = warnings.beyond_rtt(results)
         assert bool(said) is warned
         assert set(said) <= set(to_json(results)["warnings"])
     assert said[0].startswith("vcp has an RTT of 0.7 s: ")

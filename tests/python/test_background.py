@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lfnlab import Case, Scenario, dumbbell, execute
-from lfnlab.analysis import advice, background
+from lfnlab.analysis import background, warnings
 from lfnlab.analysis.summary import summary_table
 from lfnlab.cli import app as cli
 from lfnlab.figures.report import write_report
@@ -43,7 +43,7 @@ def test_a_slow_link_carries_more_background_than_its_level_asks_for(tmp_path: P
     (warning,) = background.seen(results)
     assert "10 % of the rate forward and 5 % in reverse" in warning
     assert f"{100 * shares[0]:.3g} and {100 * shares[1]:.3g} %" in warning
-    assert warning in advice.seen(results)
+    assert warning in warnings.seen(results)
     page = write_report(results).read_text()
     assert "background (%)" in page
     assert warning in page
@@ -94,7 +94,7 @@ def test_few_seeds_are_warned_of(tmp_path: Path, seeds: int, told: bool) -> None
     results = execute(
         [Case(path.flow("reno", start="uniform(0s, 0.5s)"))], seeds=seeds, out=tmp_path
     )
-    assert [f"{seeds} seeds" in line for line in advice.few_seeds(results)] == [True] * told
+    assert [f"{seeds} seeds" in line for line in warnings.few_seeds(results)] == [True] * told
 
 
 def test_every_place_that_offers_a_level_names_the_long_flows(

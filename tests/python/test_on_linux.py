@@ -21,7 +21,7 @@ from validation import processes
 from lfnlab import Results, Scenario, dumbbell, execute, kernel
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
 from lfnlab.results.store import run_key
-from lfnlab.testbed import linux, virtual_linux
+from lfnlab.testbed import linux_backend, virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ def resolved(text: str) -> dict[str, Any]:
 
 
 def told(text: str) -> list[str]:
-    return virtual_linux.translated(resolved(text), ours=True).splitlines()
+    return virtual_time.translated(resolved(text), ours=True).splitlines()
 
 
 def lfn(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -65,8 +65,8 @@ def lfn(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_a_law_is_ours_unless_its_variant_is_linux(
     law: str, ours: str | None, own: str | None
 ) -> None:
-    assert virtual_linux.kernel_law(law, ours=True) == ours
-    assert virtual_linux.kernel_law(law, ours=False) == own
+    assert virtual_time.kernel_law(law, ours=True) == ours
+    assert virtual_time.kernel_law(law, ours=False) == own
 
 
 def test_a_stored_run_is_told_its_seed_and_looks_often() -> None:
@@ -99,7 +99,7 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
     flow = FLOW + 'count = 3\nstart = "uniform(0s, 2s)"\nparallel = 2\n'
     text = PATH.replace('"3s"', '"3s"\nseed = 7') + FLOW + flow
     simulated = execute(Scenario.from_toml(text), out=tmp_path).runs[0].summary["flows"]
-    connections = virtual_linux.connections(resolved(text))
+    connections = virtual_time.connections(resolved(text))
     assert [one.number for one in connections] == [0, 1, 1, 2, 2, 3, 3]
     starts_s = [one.start_s for one in connections if one.number][::2]
     assert starts_s == pytest.approx([flow["start_s"] for flow in simulated[1:]], abs=1e-12)
@@ -151,7 +151,7 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
     ],
 )
 def test_what_linux_lacks_is_said_in_a_line_with_its_key(text: str, said: str) -> None:
-    place = linux.Linux.__new__(linux.Linux)
+    place = linux_backend.Linux.__new__(linux_backend.Linux)
     with pytest.raises(ScenarioError) as caught:
         place.check(text, "a.toml", 0)
     assert str(caught.value).startswith(f"a.toml:{said}Linux in virtual time cannot run it: ")
@@ -184,15 +184,17 @@ def test_a_build_of_other_files_is_not_used(
         (tmp_path / "linux" / name).write_text("#!/bin/sh\necho 1234\n")
         (tmp_path / "linux" / name).chmod(0o755)
     built = tmp_path / "build/linux/built"
-    monkeypatch.setenv(linux.CLONE, str(tmp_path))
+    monkeypatch.setenv(linux_backend.CLONE, str(tmp_path))
     built.write_text("1234\n6.12.1\nabcd\n")
-    assert linux.build() == linux.Build(tmp_path / "linux/run", "6.12.1", "abcd", "1234")
+    assert linux_backend.build() == linux_backend.Build(
+        tmp_path / "linux/run", "6.12.1", "abcd", "1234"
+    )
     built.write_text("12\n6.12.1\nabcd\n")
     with pytest.raises(Unavailable, match="was built from other files"):
-        linux.build()
+        linux_backend.build()
     built.write_text("1234\n")
     with pytest.raises(Unavailable, match="is not built"):
-        linux.build()
+        linux_backend.build()
 
 
 def test_a_law_that_does_not_compile_is_shown_at_its_line(tmp_path: Path) -> None:
@@ -222,9 +224,9 @@ def test_the_doctor_says_how_it_is_built(tmp_path: Path) -> None:
     assert "flex" in check["mend"]
 
 
-def of(inputs: str) -> linux.Linux:
-    place = linux.Linux.__new__(linux.Linux)
-    place.build = linux.Build(Path("run"), "6.12.1", "abcd", inputs)
+def of(inputs: str) -> linux_backend.Linux:
+    place = linux_backend.Linux.__new__(linux_backend.Linux)
+    place.build = linux_backend.Build(Path("run"), "6.12.1", "abcd", inputs)
     return place
 
 
@@ -256,7 +258,7 @@ def test_samples_of_linux_become_the_tables_of_a_run() -> None:
     """Two parallel streams of one flow over a link whose rate halves."""
     text = PATH.replace('"3s"', '"3s"\nwarmup = "1s"\nsample = "1s"') + FLOW + "parallel = 2\n"
     text += '[[schedule]]\nat = "1.5s"\nlink = "forward"\nrate = "10Mbit/s"\n'
-    plan = linux._plan(resolved(text))
+    plan = linux_backend._plan(resolved(text))
     flow = {
         "t_us": [1e6, 2e6, 3e6],
         "cwnd": [10, 20, 14],
@@ -275,15 +277,15 @@ def test_samples_of_linux_become_the_tables_of_a_run() -> None:
     }
     queue = {"kind": "pfifo", "drops": 4, "packets": 500}
     both = (samples(flow), samples(flow))
-    ran = virtual_linux.Ran(both, {}, queue, None, {k: np.array(v) for k, v in links.items()})
-    found = linux._found(ran, plan)
-    tables = linux._tables(ran, found, plan)
+    ran = virtual_time.Ran(both, {}, queue, None, {k: np.array(v) for k, v in links.items()})
+    found = linux_backend._found(ran, plan)
+    tables = linux_backend._tables(ran, found, plan)
     assert tables["flows"]["cwnd_seg"].to_list() == [20, 40, 28]
     assert tables["flows"]["delivered_bytes"].to_list() == [0, 2000, 8000]
     assert tables["events"]["kind"].to_list() == [0, 0]
     assert tables["queues"]["drops"].to_list() == [0, 0, 3, 3]
     assert tables["queues"]["arrivals"].to_list() == [0, 0, 113, 408]
-    forward, reverse = linux._seen_of_links(ran, tables["queues"], plan)
+    forward, reverse = linux_backend._seen_of_links(ran, tables["queues"], plan)
     # 10 packets at 10 Mbit/s for 100 of 400 packets, 5 for 300.
     assert forward["mean_queue_s"] == pytest.approx((12.112e-3 * 100 + 6.056e-3 * 300) / 400)
     assert forward["max_waiting"] == 10
@@ -296,7 +298,7 @@ def test_samples_of_linux_become_the_tables_of_a_run() -> None:
 
 def missing() -> str | None:
     try:
-        linux.build()
+        linux_backend.build()
     except Unavailable as error:
         return str(error)
     return None
@@ -313,7 +315,8 @@ LOSSY = PATH.replace('"3s"', '"3s"\nwarmup = "1s"') + PIE + "loss = 0.001\n"
 def test_two_runs_are_the_same_bytes_and_two_seeds_are_not(tmp_path: Path) -> None:
     scenario = Scenario.from_toml(LOSSY + FLOW)
     first, second = (
-        execute(scenario, seeds=2, out=tmp_path / name, backend=linux.Linux()) for name in "ab"
+        execute(scenario, seeds=2, out=tmp_path / name, backend=linux_backend.Linux())
+        for name in "ab"
     )
     assert [run.path.name for run in first.runs] == [run.path.name for run in second.runs]
     for one, other in zip(first.runs, second.runs, strict=True):
@@ -327,10 +330,10 @@ def test_two_runs_are_the_same_bytes_and_two_seeds_are_not(tmp_path: Path) -> No
 @needs_build
 def test_every_machine_has_the_same_bytes(tmp_path: Path) -> None:
     release, digest = "6.12.117", "a394c54d1aaa725a"
-    if (here := linux.build().release) != release:
+    if (here := linux_backend.build().release) != release:
         pytest.skip(f"the digest is of Linux {release}, and this build is {here}")
     scenario = Scenario.from_toml(LOSSY + FLOW.replace("htcp-be", "cubic:linux"))
-    [run] = execute(scenario, out=tmp_path, backend=linux.Linux()).runs
+    [run] = execute(scenario, out=tmp_path, backend=linux_backend.Linux()).runs
     assert run.summary["hash"] == digest
 
 
@@ -370,7 +373,7 @@ def test_the_window_of_a_slow_application_is_that_of_linux(
     flow = FLOW.replace("htcp-be", law) + f'application = {{ rate = "5Mbit/s"{pauses} }}\n'
     scenario = Scenario.from_toml(path + flow)
     [simulated] = execute(scenario, out=tmp_path / "simulated").runs
-    [run] = execute(scenario, out=tmp_path / "linux", backend=linux.Linux()).runs
+    [run] = execute(scenario, out=tmp_path / "linux", backend=linux_backend.Linux()).runs
     windows = (one.table("flows")["cwnd_seg"].to_numpy() for one in (simulated, run))
     ours, its = (np.floor(window) for window in windows)
     ours = ours[1:]  # Linux has no sample of the beginning.
@@ -402,7 +405,7 @@ def test_a_round_begins_where_it_does_in_the_simulator(law: str, tmp_path: Path)
     path = PATH.replace("3s", "8s").replace("20Mbit/s", "50Mbit/s") + 'queue = { size = "2bdp" }\n'
     scenario = Scenario.from_toml(path + FLOW.replace("htcp-be", law))
     [simulated] = execute(scenario, out=tmp_path / "simulated").runs
-    [run] = execute(scenario, out=tmp_path / "linux", backend=linux.Linux()).runs
+    [run] = execute(scenario, out=tmp_path / "linux", backend=linux_backend.Linux()).runs
     ours, its = (one.summary["links"][0]["drops"] for one in (simulated, run))
     assert abs(ours - its) <= 2
 
@@ -421,7 +424,7 @@ def test_a_run_that_is_given_up_leaves_no_file_and_no_process(
         reached.append(done)
         return done == 0
 
-    assert linux.Linux().simulate(text, 1, "", going) is None
+    assert linux_backend.Linux().simulate(text, 1, "", going) is None
     assert 0 < reached[-1] < 1
     assert not list(temporary.iterdir())
     end_s = time.monotonic() + 30

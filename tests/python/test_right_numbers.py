@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lfnlab import Scenario
-from lfnlab.analysis import advice
+from lfnlab.analysis import warnings
 from lfnlab.cli.app import call
 from lfnlab.experiment.run import execute
 
@@ -102,7 +102,7 @@ def test_a_connection_that_is_not_made_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = run(text_of("udt-long-rtt"), tmp_path / "udt")
-    (said,) = advice.seen(results)
+    (said,) = warnings.seen(results)
     assert said.startswith(
         "The connection of flow 0 (udt) was not made: no answer to its handshake"
     )

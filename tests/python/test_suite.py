@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lfnlab import execute, suite
+from lfnlab import execute
 from lfnlab.cli import app as cli
 from lfnlab.scenario import quantity
+from lfnlab.suite import tcpeval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +19,8 @@ PAIRS_MS = (4, 74, 150, 28, 98, 174, 54, 124, 200)
 """Base RTTs of the suite's nine pairs without the central link."""
 
 
-def plan(law: str, shrink: int, *, tmrg: bool = False) -> suite.Plan:
-    return suite.Plan(law, list(suite.BASIC), suite.LOADS, shrink, tmrg)
+def plan(law: str, shrink: int, *, tmrg: bool = False) -> tcpeval.Plan:
+    return tcpeval.Plan(law, list(tcpeval.BASIC), tcpeval.LOADS, shrink, tmrg)
 
 
 @pytest.mark.parametrize(
@@ -27,28 +28,28 @@ def plan(law: str, shrink: int, *, tmrg: bool = False) -> suite.Plan:
     [("access", 2), ("trans-oceanic", 65), ("geo-satellite", 300), ("wlan", 2), ("dial-up", 5)],
 )
 def test_round_trip_times_are_those_of_the_suite(name: str, central_ms: int) -> None:
-    found = sorted(suite.pair_rtts_us(suite.BASIC[name]).values())
+    found = sorted(tcpeval.pair_rtts_us(tcpeval.BASIC[name]).values())
     assert found == sorted((pair + 2 * central_ms) * 1000 for pair in PAIRS_MS)
 
 
 def test_a_data_centre_has_round_trips_of_tens_and_hundreds_of_microseconds() -> None:
-    found = suite.pair_rtts_us(suite.BASIC["data-centre"])
+    found = tcpeval.pair_rtts_us(tcpeval.BASIC["data-centre"])
     assert found[4, 1] == found[4, 2] == 40
     assert found[4, 3] == found[5, 1] == 220
     assert found[6, 3] == 400
 
 
-@pytest.mark.parametrize("name", suite.EXPERIMENTS)
+@pytest.mark.parametrize("name", tcpeval.EXPERIMENTS)
 def test_the_simulator_takes_every_scenario(name: str) -> None:
-    experiment = suite.EXPERIMENTS[name]
+    experiment = tcpeval.EXPERIMENTS[name]
     for tmrg in {False, experiment.has_tmrg}:
         for case in experiment.cases(plan("cubic", 1, tmrg=tmrg)):
             case.scenario.check()
 
 
 def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> None:
-    for case in suite.EXPERIMENTS["basic"].cases(plan("cubic", 1)):
-        basic = suite.BASIC[str(case.factors["scenario"])]
+    for case in tcpeval.EXPERIMENTS["basic"].cases(plan("cubic", 1)):
+        basic = tcpeval.BASIC[str(case.factors["scenario"])]
         resolved = case.scenario.check().to_document()
         offered = sum(
             float(model.suite.load.removesuffix("bit/s"))
@@ -68,7 +69,7 @@ def test_the_pairs_offer_the_load_together_and_the_buffer_is_the_suites() -> Non
 
 def test_tmrgs_suite_measures_the_second_half_and_sets_red_for_a_queue() -> None:
     asked = plan("cubic", 1, tmrg=True)
-    for case in suite.EXPERIMENTS["basic"].cases(asked):
+    for case in tcpeval.EXPERIMENTS["basic"].cases(asked):
         resolved = case.scenario.check().to_document()
         assert quantity.seconds("", resolved["duration"]) == pytest.approx(
             2 * quantity.seconds("", resolved["warmup"])
@@ -80,20 +81,20 @@ def test_tmrgs_suite_measures_the_second_half_and_sets_red_for_a_queue() -> None
             ]
             assert loads[1] == pytest.approx(0.1 * loads[0], rel=1e-3)
     targets = [
-        case.scenario.check().links[0].queue.target_delay
-        for case in suite.EXPERIMENTS["delay-throughput"].cases(asked)
+        case.scenario.check().to_document()["links"][0]["queue"]["target_delay"]
+        for case in tcpeval.EXPERIMENTS["delay-throughput"].cases(asked)
     ]
     assert targets == ["2.5ms", "5ms", "10ms", "20ms", "50ms"] * 2
-    ramps = [case.factors for case in suite.EXPERIMENTS["ramp-up"].cases(asked)]
+    ramps = [case.factors for case in tcpeval.EXPERIMENTS["ramp-up"].cases(asked)]
     assert {"central": "0.056Mbit/s", "old": "124ms", "new": "28ms"} in ramps
 
 
 def test_both_directions_share_the_cell(tmp_path: Path) -> None:
-    basic = suite.EXPERIMENTS["basic"]
-    asked = suite.Plan("cubic", ["wlan"], [60], 20)
+    basic = tcpeval.EXPERIMENTS["basic"]
+    asked = tcpeval.Plan("cubic", ["wlan"], [60], 20)
     run = execute(basic.cases(asked), out=tmp_path).runs[0]
     links = {link["id"]: link for link in run.summary["links"]}
-    (row,) = suite.measured(basic, execute(basic.cases(asked), out=tmp_path))
+    (row,) = tcpeval.measured(basic, execute(basic.cases(asked), out=tmp_path))
     assert (row["direction"], row["utilization"].mean) == ("both", links["cell"]["utilization"])
     sent = sum(links[name]["utilization"] * 100e6 for name in ("to-cell", "from-cell"))
     # What is dropped in the cell has come to it, but not gone through: packets of 40 to 1500 bytes.
@@ -140,9 +141,9 @@ def test_the_table_says_that_quick_is_a_trial(
 
 
 def test_the_standard_tcp_has_no_impact_on_itself(tmp_path: Path) -> None:
-    experiment = suite.EXPERIMENTS["impact"]
-    cases = experiment.cases(plan(suite.STANDARD, 200))
-    rows = suite.measured(experiment, execute(cases, seeds=2, out=tmp_path))
+    experiment = tcpeval.EXPERIMENTS["impact"]
+    cases = experiment.cases(plan(tcpeval.STANDARD, 200))
+    rows = tcpeval.measured(experiment, execute(cases, seeds=2, out=tmp_path))
     assert {row["load"] for row in rows} == {"50%", "100%"}
     assert len(rows) == 10
     for row in rows:
@@ -150,13 +151,13 @@ def test_the_standard_tcp_has_no_impact_on_itself(tmp_path: Path) -> None:
 
 
 def test_fairness_keeps_apart_the_first_flow_and_the_later(tmp_path: Path) -> None:
-    experiment = suite.EXPERIMENTS["fairness"]
+    experiment = tcpeval.EXPERIMENTS["fairness"]
     slow = [
         case
         for case in experiment.cases(plan("reno", 20))
         if case.factors["central"] == "10Mbit/s" and case.factors["buffer"] == "25%"
     ]
-    rows = suite.measured(experiment, execute(slow, out=tmp_path))
+    rows = tcpeval.measured(experiment, execute(slow, out=tmp_path))
     short = next(row for row in rows if (row["first"], row["later"]) == ("160ms", "10ms"))
     # Reno's share falls with the RTT; the buffer of 25 ms leaves the RTTs 5 to 1 apart.
     assert short["later_bps"].mean > 2 * short["first_bps"].mean
@@ -170,7 +171,7 @@ def test_transients_open_a_window_and_drop_cross_traffic(
     found = called(capsys, *arguments, "--out", str(tmp_path))
     assert found["notes"] == ["--quick: all times are 1/5 of the suite's; a trial, not its result"]
     down, up, stairs = found["rows"]
-    to = [down[f"window_{percent}_s"]["mean"] for percent in suite.WINDOW_PERCENT]
+    to = [down[f"window_{percent}_s"]["mean"] for percent in tcpeval.WINDOW_PERCENT]
     assert 0 < to[0] < to[1] < to[2] < 20
     assert down["cross_drops"]["n"] == 0
     assert up["cross_drops"]["mean"] > stairs["cross_drops"]["mean"] > 0

@@ -25,7 +25,7 @@ MANY_FLOW_SECONDS = 4000
 
 def to_json(results: Results) -> dict[str, Any]:
     """Contents of ``--json``: runs, aggregates over seeds by key, warnings."""
-    from lfnlab.analysis import advice  # and with it the theory
+    from lfnlab.analysis import warnings  # and with it the theory
 
     aggregate: dict[str, dict[str, Any]] = {}
     for metric in METRICS:
@@ -36,7 +36,7 @@ def to_json(results: Results) -> dict[str, Any]:
         "runs": [run.summary for run in results.runs],
         "aggregate": aggregate,
         "averaged": averaged(results),
-        "warnings": advice.seen(results),
+        "warnings": warnings.seen(results),
     }
 
 

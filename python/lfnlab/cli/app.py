@@ -499,13 +499,13 @@ def _show(
     figures: bool = False,
     seen: str = "",
 ) -> int:
-    from lfnlab.analysis import advice
     from lfnlab.analysis.summary import averages, summary_tables, to_json
     from lfnlab.analysis.table import plain
+    from lfnlab.analysis.warnings import seen as warned
 
     page = None
     with report_bar(len(results.runs)) as step:
-        notes = advice.seen(results, step)
+        notes = warned(results, step)
         if report:
             from lfnlab.figures.report import write_report
 

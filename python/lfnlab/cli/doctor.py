@@ -214,15 +214,15 @@ def _fifo() -> str | None:
 
 def _virtual() -> Iterator[Finding]:
     """Linux in virtual time: its build, and the host's part of a run."""
-    from lfnlab.testbed import linux
+    from lfnlab.testbed import linux_backend
 
     subject, costs = "Linux in virtual time", "--on linux"
     try:
-        build = linux.build()
+        build = linux_backend.build()
         yield Finding(subject, "ok", f"Linux {build.release}, {build.program.parents[1]}")
     except Unavailable as error:
         found, _, mend = str(error).partition("; ")
-        lacked = [what for what, there in linux.needs().items() if not there]
+        lacked = [what for what, there in linux_backend.needs().items() if not there]
         mend += f"; missing for that: {', '.join(lacked)}" if lacked else ""
         yield Finding(subject, "limited", found, costs, mend)
         return

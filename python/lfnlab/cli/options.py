@@ -74,7 +74,7 @@ def backend(on: Literal["simulator", "linux"]) -> Backend:
         Unavailable: it is not built.
     """
     if on == "linux":
-        from lfnlab.testbed.linux import Linux
+        from lfnlab.testbed.linux_backend import Linux
 
         return Linux()
     from lfnlab.experiment.executor import SIMULATOR

@@ -70,12 +70,12 @@ def tcpeval(
         seeds: Runs of each case; figures are means over them with 95 % intervals.
         out: Results directory.
     """
-    from lfnlab import suite
     from lfnlab.analysis.table import plain
     from lfnlab.experiment.run import execute
+    from lfnlab.suite import tcpeval
 
     _core.limit_memory(memory)
-    chosen, asked = suite.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)
+    chosen, asked = tcpeval.plan(experiment, law, scenario, load, quick=quick, tmrg=tmrg)
     with naming_options(), bar() as progress:
         results = execute(
             chosen.cases(asked),
@@ -85,12 +85,12 @@ def tcpeval(
             progress=progress,
             title=f"TCP evaluation suite, {chosen.title}: {law}",
         )
-    rows = suite.measured(chosen, results)
-    notes = suite.notes(asked, results)
-    made = suite.table(chosen, rows, seeds)
+    rows = tcpeval.measured(chosen, results)
+    notes = tcpeval.notes(asked, results)
+    made = tcpeval.table(chosen, rows, seeds)
     page = sweeping.write_page(results, {"Suite": made}) if report else None
     if json:
-        _print_json(suite.to_json(experiment, asked, rows, notes))
+        _print_json(tcpeval.to_json(experiment, asked, rows, notes))
     else:
         say(f"{law}: {chosen.title}")
         say(*plain(made), *notes, sep="\n")

@@ -490,9 +490,9 @@ def print_next(root: Path, page: Path | None) -> None:
 def _print_tables(results: Results) -> None:
     """The summary of a sweep with few cases. A long table is for the report and for frames."""
     from lfnlab.analysis import background
-    from lfnlab.analysis.advice import few_seeds
     from lfnlab.analysis.summary import averages, summary_tables
     from lfnlab.analysis.table import plain
+    from lfnlab.analysis.warnings import few_seeds
 
     if not 0 < len(results.runs) <= MOST_SUMMARISED:
         return

@@ -11,8 +11,8 @@ from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from lfnlab.analysis import advice
 from lfnlab.analysis import table as written
+from lfnlab.analysis import warnings
 from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError
@@ -73,7 +73,7 @@ def write_report(
             cases. Those of each case alone are there as far as they fit.
         files: write the house's figures to ``figures`` too, those of the traces among them.
         seen: sentences on what the results show.
-        notes: what :func:`lfnlab.analysis.advice.seen` says of them, if it is known.
+        notes: what :func:`lfnlab.analysis.warnings.seen` says of them, if it is known.
         step: called once for each run, and once more if the notes are not known.
 
     Returns:
@@ -86,7 +86,7 @@ def write_report(
     with _writing(results, home):
         home.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=home).close()
-    notes = advice.seen(results, step) if notes is None else notes
+    notes = warnings.seen(results, step) if notes is None else notes
     cases = views.first_of_cases(results)
     traced = plot.some(cases, registry.MOST_TRACED) if traced is None else traced
     traces = views.views(cases, traced, step)

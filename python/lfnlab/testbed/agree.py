@@ -21,7 +21,7 @@ from lfnlab.results.store import Store
 from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.statistics import finite
 from lfnlab.testbed import run as testbed
-from lfnlab.testbed import virtual_linux
+from lfnlab.testbed import virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -164,7 +164,7 @@ def agree(
         cases: scenarios with their factors.
         out: results directory; `linux` in it has what the program of that name wrote.
         title: of the experiment.
-        linux: a program as :mod:`lfnlab.testbed.virtual_linux` runs it, for the third column.
+        linux: a program as :mod:`lfnlab.testbed.virtual_time` runs it, for the third column.
         file: how errors call the scenario.
         backend: Linux in virtual time; default the test bed.
 
@@ -262,11 +262,11 @@ def _linux(
     if len(resolved["flow"]) != 1 or resolved["flow"][0]["count"] != 1:
         return None
     try:
-        told = virtual_linux.translated(resolved)
+        told = virtual_time.translated(resolved)
     except ScenarioError:
         return None
     if program is None or not program.is_file():
         notes["no virtual-time Linux (--linux): no third column"] = None
         return None
-    [flow] = virtual_linux.run(program, work, tag, told).flows
-    return sawtooth.since(virtual_linux.trace(flow), parse(resolved["warmup"], SECONDS))
+    [flow] = virtual_time.run(program, work, tag, told).flows
+    return sawtooth.since(virtual_time.trace(flow), parse(resolved["warmup"], SECONDS))

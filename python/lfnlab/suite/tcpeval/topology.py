@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lfnlab.scenario.builder import Scenario, graph
 from lfnlab.scenario.elements import NamedLink, Queue, Reverse, Suite, Traffic
-from lfnlab.suite.experiment import WINDOW, bps, packets, us
+from lfnlab.suite.tcpeval.experiment import WINDOW, bps, packets, us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

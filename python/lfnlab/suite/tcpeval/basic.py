@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lfnlab.experiment.plan import Case
 from lfnlab.scenario.elements import Queue
-from lfnlab.suite.experiment import (
+from lfnlab.suite.tcpeval.experiment import (
     DROPS,
     QUEUE,
     STANDARD,
@@ -24,7 +24,7 @@ from lfnlab.suite.experiment import (
     packets,
     seconds,
 )
-from lfnlab.suite.topology import BASIC, Basic, drop_tail, pair_rtts_us, pairs, topology
+from lfnlab.suite.tcpeval.topology import BASIC, Basic, drop_tail, pair_rtts_us, pairs, topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lfnlab.experiment.plan import Case
 from lfnlab.scenario.builder import dumbbell
 from lfnlab.scenario.elements import Burst, Suite, Traffic, Udp
-from lfnlab.suite.experiment import (
+from lfnlab.suite.tcpeval.experiment import (
     DROPS,
     WINDOW,
     Column,
@@ -24,7 +24,7 @@ from lfnlab.suite.experiment import (
     seconds,
     us,
 )
-from lfnlab.suite.topology import BASIC, pair_rtts_us
+from lfnlab.suite.tcpeval.topology import BASIC, pair_rtts_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

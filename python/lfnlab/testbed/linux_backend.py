@@ -1,6 +1,6 @@
 """Linux's own TCP in virtual time as a place where runs run: ``lfn run --on linux``.
 
-:mod:`lfnlab.testbed.virtual_linux` tells it a scenario and reads what it counted; here that becomes
+:mod:`lfnlab.testbed.virtual_time` tells it a scenario and reads what it counted; here that becomes
 the files of a stored run, as the test bed's (:mod:`lfnlab.testbed.run`). A run is named by its
 scenario, our code, and the build: Linux's source and version, and all files of ours that are in it.
 """
@@ -27,14 +27,14 @@ from lfnlab.results import integrity, provenance
 from lfnlab.results.tables import frame
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.testbed import run as testbed
-from lfnlab.testbed import sock_diag, virtual_linux
+from lfnlab.testbed import sock_diag, virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import polars as pl
 
-    from lfnlab.testbed.virtual_linux import Connection, Ran
+    from lfnlab.testbed.virtual_time import Connection, Ran
 
 #: A clone of the repository, where it is not above this package.
 CLONE = "LFN_LINUX"
@@ -123,7 +123,7 @@ class Linux:
         del limit_bytes  # of the simulator's memory
         resolved = _core.check(text, file)
         try:
-            virtual_linux.translated(json.loads(resolved), ours=True)
+            virtual_time.translated(json.loads(resolved), ours=True)
         except ScenarioError as error:
             lines = _core.document(text, file)[1]
             key = error.key
@@ -156,7 +156,7 @@ class Linux:
     ) -> dict[str, bytes] | None:
         """The files of one run for the store; None if ``tell`` cancelled it."""
         resolved = {**json.loads(_core.check(text, "scenario")), "seed": seed}
-        told = virtual_linux.translated(resolved, ours=True)
+        told = virtual_time.translated(resolved, ours=True)
         duration_s = parse(resolved["duration"], SECONDS)
         began_s, before_s = time.monotonic(), _children_s()
 
@@ -165,8 +165,8 @@ class Linux:
 
         with tempfile.TemporaryDirectory(prefix="lfn-linux-", ignore_cleanup_errors=True) as work:
             try:
-                ran = virtual_linux.run(self.build.program, Path(work), "run", told, going)
-            except virtual_linux.GivenUp:
+                ran = virtual_time.run(self.build.program, Path(work), "run", told, going)
+            except virtual_time.GivenUp:
                 return None
         cost = {"wall_s": time.monotonic() - began_s, "cpu_s": _children_s() - before_s}
         plan = _plan(resolved)
@@ -188,18 +188,18 @@ def _children_s() -> float:
 def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a scenario that the test bed's summary needs."""
     flows: dict[int, dict[str, Any]] = {}
-    connections = virtual_linux.connections(resolved)
+    connections = virtual_time.connections(resolved)
     for one in connections:
         flow = one.flow
         packet_bytes = round(parse(flow["packet"], BYTES))
         flows[one.number] = {
             "law": flow["law"],
-            "kernel_law": virtual_linux.kernel_law(flow["law"], ours=True),
+            "kernel_law": virtual_time.kernel_law(flow["law"], ours=True),
             "udt": None,
             "streams": flow["parallel"],
             "paced": flow["pacing"] or flow["slow_start"] == "none",
             "direction": flow["direction"],
-            "segment_bytes": packet_bytes - virtual_linux.HEADERS_BYTES,
+            "segment_bytes": packet_bytes - virtual_time.HEADERS_BYTES,
             "wire_bytes": packet_bytes + FRAMING_BYTES,
             "rtt_s": parse(flow["rtt"], SECONDS),
             "start_s": one.start_s,

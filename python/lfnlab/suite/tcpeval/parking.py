@@ -8,7 +8,7 @@ from lfnlab import statistics
 from lfnlab.experiment.plan import Case
 from lfnlab.scenario.builder import parking_lot
 from lfnlab.scenario.elements import Suite, Traffic
-from lfnlab.suite.experiment import (
+from lfnlab.suite.tcpeval.experiment import (
     DROPS,
     WINDOW,
     Column,

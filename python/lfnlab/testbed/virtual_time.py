@@ -2,7 +2,7 @@
 
 ``make linux`` builds that kernel, and ``linux/run FOLDER TAG`` runs what ``TAG.scenario`` in the
 folder says. Here a scenario of ours is translated into such a file, and its results are read;
-:mod:`lfnlab.testbed.linux` makes stored runs of them.
+:mod:`lfnlab.testbed.linux_backend` makes stored runs of them.
 """
 
 from __future__ import annotations
