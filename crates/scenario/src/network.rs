@@ -6,10 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
-use crate::model::{Mode, OneWay, Topology};
-
-/// Most links of a network: their numbers are `u16`.
-pub(crate) const LINKS_MAX: usize = u16::MAX as usize;
+use crate::model::{Mode, OneWay, Topology, LINKS_MAX};
 
 /// One direction of a link.
 pub(crate) struct Hop<'a> {

@@ -8,9 +8,10 @@ use lfn_path::{AckImpair, AqmConfig, DeliveryTrace, Impair, Policer, RouterConfi
 use lfn_sim::traffic::RATE_MAX;
 use lfn_units::{Rate, Time};
 
-use crate::network::LINKS_MAX;
 use crate::quantity::BufferSize;
 
+/// Most links of a network: their numbers are `u16`.
+pub(crate) const LINKS_MAX: usize = u16::MAX as usize;
 /// Lowest rate of a link.
 pub(crate) const RATE_MIN: Rate = Rate(1_000);
 

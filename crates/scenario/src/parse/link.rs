@@ -8,8 +8,8 @@ use lfn_sim::config::LinkId;
 use super::{file, DELAY_MAX};
 use crate::config::Sizing;
 use crate::error::ScenarioError;
-use crate::model::{NamedLink, OneWay, Reverse, Topology};
-use crate::network::{Network, LINKS_MAX};
+use crate::model::{NamedLink, OneWay, Reverse, Topology, LINKS_MAX};
+use crate::network::Network;
 use crate::quantity::BufferSize;
 use crate::reader::Table;
 
