@@ -15,8 +15,8 @@ mod link;
 mod traffic;
 
 pub use change::{Capture, Change, FileChange, FlowId, LinkChange, RouteChange, Series};
-pub(crate) use link::{LINKS_MAX, RATE_MIN};
 pub use link::{Link, Mode, NamedLink, OneWay, ParkingLot, Queue, Reverse, Router, Topology};
+pub(crate) use link::{LINKS_MAX, RATE_MIN};
 pub(crate) use traffic::FLOWS_MAX;
 pub use traffic::{Background, Flow, Path, Pattern, Tcp, Traffic, Transport, Udp};
 
