@@ -23,7 +23,7 @@ rtt = "10ms"
 
 @pytest.fixture(autouse=True)
 def _another_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What crates/python leaves out of the module, and Python lacks, elsewhere."""
+    """Parts that crates/python leaves out of the module, and Python lacks, elsewhere."""
     monkeypatch.setattr(machine, "SYSTEM", "darwin")
     for name in ("UdtPlan", "TestbedEnd", "udt_send", "udt_receive", "run_shell", "plan_testbed"):
         monkeypatch.delattr(_core, name)

@@ -91,7 +91,7 @@ const GOLDEN: [Golden; 4] = [
     ("with_background", with_background, "cf0162effc57bdf2", [103_811, 50_815, 129, 3, 0, 72_473_848]),
 ];
 
-/// What differs from the record, in a line; `None` if nothing does.
+/// Difference from the record, in a line; `None` if there is none.
 fn moved((name, config, hash, recorded): &Golden) -> Option<String> {
     let summary = run(&config()).summary;
     let (seen, found) = (&summary.hash, figures(&summary));
