@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from lfnlab import Results, Scenario, compare, dumbbell
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 LAWS = ("reno", "cubic")
 SEEDS = 2
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the same cases in every run, unless a seed is given, and take the time that it takes."""
+    drawn = config.getoption("--hypothesis-seed") is not None
+    settings.register_profile("lfnlab", deadline=None, derandomize=not drawn)
+    settings.load_profile("lfnlab")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lfnlab import (
@@ -288,7 +288,6 @@ SCENARIOS = st.one_of(
 
 
 @given(SCENARIOS)
-@settings(deadline=None)
 def test_toml_and_value_are_two_spellings_of_one_thing(scenario: Scenario) -> None:
     again = Scenario.from_toml(scenario.to_toml())
     assert again == scenario
