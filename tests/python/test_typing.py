@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,14 +25,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).parent / "typed_program.py"
-MODULES = (
-    "lfnlab.analysis.measure",
-    "lfnlab.errors",
-    "lfnlab.formats.pcap",
-    "lfnlab.metrics",
-    "lfnlab.statistics",
-    "lfnlab.theory",
-)
+PAGE = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
+MODULES = re.findall(r"(?m)^\| `(lfnlab\.[\w.]+)`", PAGE)
 """The public modules besides lfnlab."""
 
 
@@ -83,6 +78,8 @@ def test_the_program_uses_every_public_name() -> None:
     missing = [name for name in lfnlab.__all__ if not {name, f"lfnlab.{name}"} & used]
     assert not missing
     assert dir(lfnlab) == lfnlab.__all__
+    reference = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    assert sorted(["lfnlab", *MODULES]) == sorted(re.findall(r"(?m)^## .*: `(.*)`$", reference))
 
 
 def mypy(python: Path, *files: Path) -> None:
