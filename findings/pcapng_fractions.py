@@ -10,13 +10,13 @@ Cause, by inference from the output: the product of fraction and 10^9 exceeds 64
 
 from __future__ import annotations
 
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from debian import unpacked
+from pcapng import interface, packet, section
 
 SECOND = 1_700_000
 SEEN = {
@@ -25,24 +25,6 @@ SEEN = {
     (12, 10**12): ("123456789", "012776324"),
     (0x80 | 40, 2**40): ("006016277", "006016277"),
 }
-IP = bytes.fromhex("4500001c00010000401100000a0000010a0000020001000200080000")
-
-
-def block(kind: int, body: bytes) -> bytes:
-    """A block of a pcapng file."""
-    body += bytes(-len(body) % 4)
-    size = len(body) + 12
-    return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
-
-
-def file(unit: int, ticks: int) -> bytes:
-    """A section, an interface of raw IPv4, a packet."""
-    resolution = struct.pack("<HHB3xI", 9, 1, unit, 0)
-    return (
-        block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
-        + block(1, struct.pack("<HHI", 228, 0, 0) + resolution)
-        + block(6, struct.pack("<5I", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(IP), len(IP)) + IP)
-    )
 
 
 def main() -> int:
@@ -53,7 +35,8 @@ def main() -> int:
         trace = Path(name) / "trace.pcapng"
         changed = 0
         for (unit, ticks), seen in SEEN.items():
-            trace.write_bytes(file(unit, SECOND * ticks + ticks * 123_456_789_012 // 10**12))
+            time = SECOND * ticks + ticks * 123_456_789_012 // 10**12
+            trace.write_bytes(section() + interface(228, unit) + packet(time))
             found = []
             for command in (
                 ["tcpdump", "--nano", "-ttnr", trace],

@@ -30,6 +30,7 @@ include_patterns = [
     "SECURITY.md",
     "benches/NOTES.md",
     "docs/**.md",
+    "findings/README.md",
     "laws/cards/*.md",
     "linux/README.md",
     "papers/README.md",
@@ -39,7 +40,7 @@ include_patterns = [
 exclude_patterns = [
     entry.name
     for entry in ROOT.iterdir()
-    if entry.is_dir() and entry.name not in {"benches", "docs", "laws", "linux", "papers"}
+    if entry.is_dir() and entry.name not in {"benches", "docs", "findings", "laws", "linux", "papers"}
 ]
 
 myst_heading_anchors = 3
