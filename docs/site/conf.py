@@ -40,7 +40,8 @@ include_patterns = [
 exclude_patterns = [
     entry.name
     for entry in ROOT.iterdir()
-    if entry.is_dir() and entry.name not in {"benches", "docs", "findings", "laws", "linux", "papers"}
+    if entry.is_dir()
+    and entry.name not in {"benches", "docs", "findings", "laws", "linux", "papers"}
 ]
 
 myst_heading_anchors = 3
