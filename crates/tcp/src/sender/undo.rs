@@ -51,7 +51,7 @@ pub(super) struct Evidence {
     pub may_send_new: bool,
 }
 
-/// What F-RTO knows of the timeout.
+/// The judgement of F-RTO on the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Undecided,
