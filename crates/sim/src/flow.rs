@@ -13,6 +13,7 @@ use crate::config::Direction;
 use crate::events::{Kind, LineId};
 use crate::ids::{FlowId, LinkId, RouteId};
 use crate::misbehaving::Misbehaviour;
+use crate::packet::{Extras, Packet};
 use crate::scheduler::{timer_fires, Scheduler};
 
 /// The task of a flow of a source.
@@ -455,7 +456,7 @@ impl Flow {
         let sent = match self.receiver.on_plain_segment(at, segment) {
             Some(true) => {
                 let ack = self.receiver.next_ack(at);
-                scheduler.send_plain(self.legs.ack_line, at + self.legs.ack_shift, id, &ack);
+                scheduler.push(self.legs.ack_line, at + self.legs.ack_shift, Packet::of_ack(id, &ack), None);
                 1
             }
             Some(false) => 0,
@@ -477,7 +478,8 @@ impl Flow {
         let mut sent = 0;
         self.receiver.on_unusual_segment(at, segment, &mut |ack: &Acknowledgement| {
             sent += 1;
-            scheduler.send(line, ack.at + shift, id, ack);
+            let extras = Extras { blocks: ack.sack, header: Header::None };
+            scheduler.push(line, ack.at + shift, Packet::of_ack(id, ack), Some(&extras));
         });
         sent
     }
@@ -504,7 +506,9 @@ impl Flow {
             Some(at_once) if at_once || urgent => {
                 let ack = self.receiver.next_ack(at);
                 let header = self.take_header();
-                scheduler.send_headed(self.legs.ack_line, at + self.legs.ack_shift, id, &ack, header);
+                let extras = Extras { blocks: ack.sack, header };
+                let (line, at) = (self.legs.ack_line, at + self.legs.ack_shift);
+                scheduler.push(line, at, Packet::of_ack(id, &ack), Some(&extras));
                 self.acknowledged(1, id, scheduler)
             }
             Some(_) => self.acknowledged(0, id, scheduler),
@@ -564,7 +568,8 @@ impl Flow {
         let mut sent = 0;
         what(&mut self.receiver, &mut |ack: &Acknowledgement| {
             sent += 1;
-            scheduler.send_headed(line, ack.at + shift, id, ack, take_header(heard));
+            let extras = Extras { blocks: ack.sack, header: take_header(heard) };
+            scheduler.push(line, ack.at + shift, Packet::of_ack(id, ack), Some(&extras));
         });
         self.acknowledged(sent, id, scheduler)
     }

@@ -15,7 +15,7 @@ use lfn_units::Time;
 
 use crate::events::{Events, Kind, LineId};
 use crate::ids::{FlowId, LinkId};
-use crate::packet::{Blocks, Extras, Hop, Packet, Routed};
+use crate::packet::{Extras, Hop, Packet, Routed};
 
 /// Two cache lines of packets.
 const PACKETS_AHEAD: usize = 8;
@@ -34,8 +34,18 @@ struct DelayLine {
 }
 
 impl DelayLine {
-    /// Takes the SACK blocks and the header of the packet that was taken last.
-    fn take_extras(&mut self, packet: Packet, extras: &mut Extras) {
+    #[inline(always)]
+    fn push_extras(&mut self, packet: Packet, extras: &Extras) {
+        for &block in &extras.blocks[..packet.blocks()] {
+            frugal::push_back(&mut self.blocks, block);
+        }
+        if packet.is_headed() {
+            frugal::push_back(&mut self.headers, extras.header);
+        }
+    }
+
+    /// Pops the SACK blocks and the header of the packet that was popped last.
+    fn pop_extras(&mut self, packet: Packet, extras: &mut Extras) {
         for (slot, block) in extras.blocks.iter_mut().zip(self.blocks.drain(..packet.blocks())) {
             *slot = block;
         }
@@ -223,67 +233,23 @@ impl Scheduler {
             + self.departing.capacity() * size_of::<Departing>()
     }
 
-    /// The ACK of `flow` will be at the end of the line at `at`.
+    /// The packet will be at the end of the line at `at`. `extras`: its SACK blocks, as many as it says, and its header.
     #[inline(always)]
-    pub fn send(&mut self, line: LineId, at: Time, flow: FlowId, ack: &Acknowledgement) {
-        self.put(line, at, Packet::of_ack(flow, ack), &ack.sack, &Header::None);
-    }
-
-    /// The same if the ACK has no SACK blocks.
-    #[inline(always)]
-    pub fn send_plain(&mut self, line: LineId, at: Time, flow: FlowId, ack: &Acknowledgement) {
-        debug_assert_eq!(ack.flags.blocks(), 0);
-        self.put_word(line, at, Packet::of_ack(flow, ack), Extras::default);
-    }
-
-    /// The ACK of `flow`, with the header that it echoes, will be at the end of the line at `at`.
-    pub fn send_headed(
-        &mut self,
-        line: LineId,
-        at: Time,
-        flow: FlowId,
-        ack: &Acknowledgement,
-        header: Header,
-    ) {
-        let packet = Packet::of_ack(flow, ack).headed(!header.is_none());
-        self.put(line, at, packet, &ack.sack, &header);
-    }
-
-    /// The packet will be at the end of the line at `at`.
-    #[inline(always)]
-    pub fn send_packet(&mut self, line: LineId, at: Time, packet: Packet, extras: &Extras) {
-        let packet = packet.headed(!extras.header.is_none());
-        self.put(line, at, packet, &extras.blocks, &extras.header);
-    }
-
-    #[inline(always)]
-    fn put(&mut self, id: LineId, at: Time, packet: Packet, blocks: &Blocks, header: &Header) {
-        let in_line = self.put_word(id, at, packet, || Extras { blocks: *blocks, header: *header });
-        if in_line && packet.has_extras() {
-            let line = &mut self.lines[id.index()];
-            for &block in &blocks[..packet.blocks()] {
-                frugal::push_back(&mut line.blocks, block);
-            }
-            if packet.is_headed() {
-                frugal::push_back(&mut line.headers, *header);
-            }
-        }
-    }
-
-    /// A packet without its extras. Returns whether it stands in line; one out of line has taken them along.
-    #[inline(always)]
-    fn put_word(&mut self, id: LineId, at: Time, packet: Packet, extras: impl FnOnce() -> Extras) -> bool {
+    pub fn push(&mut self, id: LineId, at: Time, packet: Packet, extras: Option<&Extras>) {
+        let packet = packet.headed(extras.is_some_and(|extras| !extras.header.is_none()));
         let line = &mut self.lines[id.index()];
         let flow = packet.flow();
         if line.packets.is_empty() {
             self.events.push_line(at, line.kind, flow.index(), id);
         } else if !line.is_in_order(at, flow) {
-            self.send_late(Late { at, line: id, packet, extras: extras() });
-            return false;
+            let extras = extras.copied().unwrap_or_default();
+            return self.push_late(Late { at, line: id, packet, extras });
         }
         line.last = at;
         line.packets.push_back((at, packet));
-        true
+        if let Some(extras) = extras.filter(|_| packet.has_extras()) {
+            line.push_extras(packet, extras);
+        }
     }
 
     /// Brings the places near that packets on `line` will take next. Returns the first packets on it: all of
@@ -302,72 +268,76 @@ impl Scheduler {
     }
 
     #[cold]
-    fn send_late(&mut self, late: Late) {
+    fn push_late(&mut self, late: Late) {
         let number = self.late_base.wrapping_add(self.late.len() as u32);
         let kind = self.lines[late.line.index()].kind;
         self.events.push_line(late.at, kind, late.packet.flow().index(), LineId::late(number));
         frugal::push_back(&mut self.late, Some(late));
     }
 
-    /// Takes what the next event stands for, an ACK at the end of `line`, into `ack`, and removes the
-    /// event. `near` is a segment number less than 2^31 from the ACK's. `ack.sack` beyond the ACK's blocks
-    /// keeps what it held. A header, which few ACKs have, goes to `headed`. (An `Option` of this size by
-    /// value costs a tenth of the run.)
+    /// Pops the first packet of the line of the next event; the event becomes that of the packet behind it.
     #[inline(always)]
-    pub fn take(&mut self, line: LineId, near: u64, ack: &mut Acknowledgement, headed: impl FnOnce(Header)) {
+    fn pop_head(&mut self, line: LineId) -> Option<(Time, Packet)> {
+        let line = &mut self.lines[line.index()];
+        let head = line.packets.pop_front();
+        match line.packets.front() {
+            Some(&(at, next)) => self.events.reschedule_next(at, next.flow().index()),
+            None => self.events.pop_line(),
+        }
+        head
+    }
+
+    /// Pops the packet of the next event: its hop and its word. `extras`, the default before, become those of the
+    /// packet. `None` if nothing is there.
+    #[inline(always)]
+    pub fn pop_packet(&mut self, line: LineId, extras: &mut Extras) -> Option<Routed> {
         if line.is_late() {
-            if let Some(late) = self.take_late(line) {
-                late.packet.fill(late.at, near, ack);
-                ack.sack = late.extras.blocks;
-                if late.packet.is_headed() {
-                    headed(late.extras.header);
-                }
+            let late = self.pop_late(line)?;
+            *extras = late.extras;
+            return Some(Routed { hop: self.lines[late.line.index()].hop, packet: late.packet });
+        }
+        let (_, packet) = self.pop_head(line)?;
+        let line = &mut self.lines[line.index()];
+        if packet.has_extras() {
+            line.pop_extras(packet, extras);
+        }
+        Some(Routed { hop: line.hop, packet })
+    }
+
+    /// Pops the ACK of the next event into `ack`: [`Scheduler::pop_packet`] for the sender of a flow. `near` is a segment
+    /// number less than 2^31 from the ACK's. `ack.sack` beyond the ACK's blocks keeps what it held. A header, which few
+    /// ACKs have, goes to `headed`. (An `Option` of this size by value costs a tenth of the run.)
+    #[inline(always)]
+    pub fn pop_ack(
+        &mut self,
+        line: LineId,
+        near: u64,
+        ack: &mut Acknowledgement,
+        headed: impl FnOnce(Header),
+    ) {
+        if line.is_late() {
+            let Some(late) = self.pop_late(line) else { return };
+            late.packet.fill(late.at, near, ack);
+            ack.sack = late.extras.blocks;
+            if late.packet.is_headed() {
+                headed(late.extras.header);
             }
             return;
         }
-        let line = &mut self.lines[line.index()];
-        let Some((at, packet)) = line.packets.pop_front() else { return self.events.pop_line() };
+        let Some((at, packet)) = self.pop_head(line) else { return };
         packet.fill(at, near, ack);
         if packet.has_extras() {
             let mut extras = Extras { blocks: ack.sack, header: Header::None };
-            line.take_extras(packet, &mut extras);
+            self.lines[line.index()].pop_extras(packet, &mut extras);
             ack.sack = extras.blocks;
             if packet.is_headed() {
                 headed(extras.header);
             }
         }
-        match line.packets.front() {
-            Some(&(at, next)) => self.events.reschedule_next(at, next.flow().index()),
-            None => self.events.pop_line(),
-        }
-    }
-
-    /// Takes the packet that the next event stands for, and removes the event: where it is and what it is. `extras`,
-    /// the default before, become those of the packet. `None` if nothing is there.
-    #[inline(always)]
-    pub fn take_packet(&mut self, line: LineId, extras: &mut Extras) -> Option<Routed> {
-        if line.is_late() {
-            let late = self.take_late(line)?;
-            *extras = late.extras;
-            return Some(Routed { hop: self.lines[late.line.index()].hop, packet: late.packet });
-        }
-        let line = &mut self.lines[line.index()];
-        let Some((_, packet)) = line.packets.pop_front() else {
-            self.events.pop_line();
-            return None;
-        };
-        if packet.has_extras() {
-            line.take_extras(packet, extras);
-        }
-        match line.packets.front() {
-            Some(&(at, next)) => self.events.reschedule_next(at, next.flow().index()),
-            None => self.events.pop_line(),
-        }
-        Some(Routed { hop: line.hop, packet })
     }
 
     #[cold]
-    fn take_late(&mut self, line: LineId) -> Option<Late> {
+    fn pop_late(&mut self, line: LineId) -> Option<Late> {
         self.events.pop_line();
         let late = self.late.get_mut(line.late_since(self.late_base)).and_then(Option::take);
         while let Some(None) = self.late.front() {

@@ -40,7 +40,7 @@ impl Ends {
     /// Any other packet reaches the end that it is for.
     pub fn on_packet(&mut self, cx: &mut Context, line: LineId) {
         let mut extras = Extras::default();
-        let Some(Routed { hop, packet }) = cx.scheduler.take_packet(line, &mut extras) else { return };
+        let Some(Routed { hop, packet }) = cx.scheduler.pop_packet(line, &mut extras) else { return };
         match hop.class {
             Class::Udp => self.udp.on_delivered(cx.scheduler.now, packet),
             Class::UdtData => self.udt.on_data(&mut cx.scheduler, packet),

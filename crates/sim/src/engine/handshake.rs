@@ -163,8 +163,8 @@ impl Handshakes {
         let [to_receiver, to_sender] =
             *self.lines.get_or_insert_with(|| [line(Class::Syn), line(Class::SynAck)]);
         match class {
-            Class::Syn => scheduler.send_packet(to_receiver, at + flow.path.forward_access, packet, extras),
-            _ => scheduler.send_packet(to_sender, at + flow.path.return_access, packet, extras),
+            Class::Syn => scheduler.push(to_receiver, at + flow.path.forward_access, packet, Some(extras)),
+            _ => scheduler.push(to_sender, at + flow.path.return_access, packet, Some(extras)),
         }
     }
 

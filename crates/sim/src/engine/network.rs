@@ -423,7 +423,7 @@ impl Network {
         if *line == LineId::NONE {
             *line = scheduler.add_line(Kind::AtLink, Hop { number: hop.number + 1, ..hop });
         }
-        scheduler.send_packet(*line, at, packet, extras);
+        scheduler.push(*line, at, packet, Some(extras));
     }
 
     /// The departures of link `at` are to be computed, unless that was put off.

@@ -127,7 +127,7 @@ impl Sim {
     fn on_at_link(&mut self, line: LineId) {
         let Context { network, scheduler, .. } = &mut self.context;
         let mut extras = Extras::default();
-        if let Some(routed) = scheduler.take_packet(line, &mut extras) {
+        if let Some(routed) = scheduler.pop_packet(line, &mut extras) {
             network.offer(scheduler, &mut self.ends, routed, &extras);
         }
     }

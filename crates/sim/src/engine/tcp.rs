@@ -259,7 +259,7 @@ impl TcpFlows {
         let mut ack = Acknowledgement::default();
         let flow = &mut self.flows[id.index()];
         let near = flow.sender.una();
-        cx.scheduler.take(line, near, &mut ack, |header| flow.sender.on_header(now, header));
+        cx.scheduler.pop_ack(line, near, &mut ack, |header| flow.sender.on_header(now, header));
         flow.under_way -= 1;
         self.acks_taken += 1;
         cx.record.acknowledged(now, id, ack.cumulative);
@@ -518,12 +518,12 @@ impl TcpFlows {
         match class {
             Class::Syn | Class::SynAck => self.handshakes.take(scheduler, at, flow, class, packet, extras),
             Class::Ack => {
-                scheduler.send_packet(flow.path.lines.to_sender, at + flow.path.return_access, packet, extras)
+                scheduler.push(flow.path.lines.to_sender, at + flow.path.return_access, packet, Some(extras))
             }
             _ => {
                 let at = at + flow.path.forward_access;
                 if flow.path.by_event {
-                    return scheduler.send_packet(flow.path.lines.to_receiver, at, packet, extras);
+                    return scheduler.push(flow.path.lines.to_receiver, at, packet, Some(extras));
                 }
                 self.receive(scheduler, at, packet, extras);
                 self.flows[packet.flow().index()].tell_message(at, packet.flow(), scheduler);

@@ -97,7 +97,7 @@ impl UdpSources {
 
     /// A packet comes to the end of its route at `at`, now or later.
     pub fn take(&self, scheduler: &mut Scheduler, at: Time, packet: Packet, extras: &Extras) {
-        scheduler.send_packet(self.sources[packet.flow().index()].line, at, packet, extras);
+        scheduler.push(self.sources[packet.flow().index()].line, at, packet, Some(extras));
     }
 
     /// A queue dropped a packet.

@@ -496,7 +496,7 @@ impl UdtFlows {
     /// A packet comes to the end of its route at `at`, now or later; the delay of the flow's own links follows.
     pub fn take(&self, scheduler: &mut Scheduler, at: Time, class: Class, packet: Packet, extras: &Extras) {
         let (line, access) = self.flows[packet.flow().index()].last_leg(class, packet);
-        scheduler.send_packet(line, at + access, packet, extras);
+        scheduler.push(line, at + access, packet, Some(extras));
     }
 
     /// A control packet is in the network no more.
