@@ -16,10 +16,10 @@ from pygments.lexers.special import TextLexer
 import lfnlab
 import lfnlab.errors
 from lfnlab import _core, laws
-from lfnlab.figures import laboratory
 from lfnlab.figures.card import PATH, picture
 from lfnlab.figures.columns import unit
 from lfnlab.figures.plot import rendered
+from lfnlab.laboratory import page as laboratory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
