@@ -108,7 +108,8 @@ soak: $(UV)
 	PROPTEST_RNG_SEED=$(SEED) PROPTEST_CASES=2000 cargo test --locked --workspace --exclude lfn-python
 	LFN_SEED=$(SEED) LFN_FUZZ_PACKETS=10000000 cargo test --locked --release -p lfn-udt --test fuzz
 	LFN_SEED=$(SEED) LFN_FUZZ_PACKETS=1000000 LFN_KILLS=50 cargo test --locked --release -p lfn-transfer --test hostile --test kills
-	LFN_SEED=$(SEED) LFN_MEMORY_DRAWS=1000 LFN_MEMORY_PACKETS=10000000 cargo test --locked -p lfn-scenario --test memory
+	LFN_SEED=$(SEED) LFN_MEMORY_RUNS=500 cargo test --locked -p lfn-scenario --test memory
+	LFN_SEED=$(SEED) LFN_MEMORY_RUNS=500 $(RUN) pytest tests/python/test_memory.py
 	LFN_SEED=$(SEED) LFN_RANDOM_DRAWS=10000 cargo test --locked -p lfn-scenario --test random
 	LFN_SEED=$(SEED) LFN_BOUNDS_DRAWS=5000 cargo test --locked -p lfn-scenario --test bounds
 	LFN_SEED=$(SEED) LFN_UDT_DRAWS=1000 cargo test --locked -p lfn-sim --test sim udt_trouble

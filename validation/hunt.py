@@ -56,7 +56,7 @@ CASES = FilePath(__file__).with_name("cases")
 LAST = FilePath(__file__).with_name("reference") / "hunt.json"
 #: Verdicts of recorded hunts, a file a seed.
 VERDICTS = FilePath(__file__).with_name("reference") / "hunts"
-#: Crates that decide what a run gives; a prediction of memory does not.
+#: Crates that decide what a run gives; a prediction of their cost does not.
 DECIDE = ("header", "keys", "law", "path", "scenario", "sim", "tcp", "udt", "units")
 DECIDES_NOTHING = "crates/scenario/src/predict"
 #: Phases of a chaotic scenario; where the medians of few differ, many.

@@ -111,7 +111,7 @@ def test_a_hunt_goes_on_after_a_change_that_decides_nothing(
     for name in ("laws", "crates/sim/src", "crates/scenario/src/predict"):
         (tmp_path / name).mkdir(parents=True)
     names = ("Cargo.lock", "laws/REGISTRY", "laws/reno.h", "crates/sim/src/lib.rs")
-    decide_nothing = ("crates/scenario/src/predict.rs", "crates/scenario/src/predict/loads.rs")
+    decide_nothing = ("crates/scenario/src/predict.rs", "crates/scenario/src/predict/memory.rs")
     for name in (*names, *decide_nothing):
         (tmp_path / name).write_text("a")
     monkeypatch.setattr(hunt, "ROOT", tmp_path)

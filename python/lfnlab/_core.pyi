@@ -260,9 +260,9 @@ def tables() -> list[tuple[str, str, list[tuple[str, str, str, str, list[str]]]]
 def predict(toml_text: str, file: str) -> dict[str, int]:
     """What a run needs.
 
-    ``memory_bytes`` at most, in sum and as ``flow_bytes``, ``packet_bytes``, ``link_bytes``,
-    ``table_bytes`` and ``capture_bytes``; ``packets`` that leave links at most, were there no
-    retransmissions; about so many ``events``.
+    An estimate of ``memory_bytes``, in sum and as ``flow_bytes``, ``packet_bytes``,
+    ``link_bytes``, ``table_bytes`` and ``capture_bytes``; ``packets`` that leave links at most,
+    were there no retransmissions; about so many ``events``.
 
     Raises:
         ScenarioError: the first fault of the text.

@@ -44,6 +44,10 @@ class LawError(LabError):
     """Unknown name of a law. The text gives the nearest name."""
 
 
+class OverMemory(LabError):
+    """A run that would exceed the memory of all runs. The text names amount, key and remedy."""
+
+
 class PrototypeError(LabError):
     """A law in Python raised an exception, its cause, or set a window that cannot be.
 

@@ -153,9 +153,10 @@ def test_a_run_that_does_not_fit_is_refused_before_it_starts() -> None:
     with pytest.raises(_core.ScenarioError, match=r"big.toml:7: flow: the run needs about .* GB"):
         _core.run_many([(TOML, "small.toml", 1), (huge, "big.toml", 1)], 1, None)
     need = _core.predict(TOML, "x")["memory_bytes"]
-    assert _core.check(TOML, "x", need)
+    # The estimate may be three times too high.
+    assert _core.check(TOML, "x", need // 3 + 1)
     with pytest.raises(_core.ScenarioError, match="of memory"):
-        _core.check(TOML, "x", need - 1)
+        _core.check(TOML, "x", need // 4)
 
 
 def test_the_canonical_form_is_a_fixed_point() -> None:

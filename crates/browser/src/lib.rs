@@ -15,8 +15,8 @@ use curves::Curves;
 
 /// The name of the text in errors.
 pub const FILE: &str = "scenario.toml";
-/// Predicted memory above which a run is refused. WebAssembly has 4 GiB, a telephone gives a page less.
-pub const MEMORY_LIMIT_BYTES: u64 = 1 << 30;
+/// A run is refused if its memory is estimated at three times this, which is 1 GiB. WebAssembly has 4 GiB, a telephone gives a page less.
+pub const MEMORY_LIMIT_BYTES: u64 = (1 << 30) / 3;
 
 /// A run under way.
 pub struct Run {

@@ -44,11 +44,6 @@ macro_rules! disciplines {
                 match self { $(AqmConfig::$name(_) => <$config as Parameters>::AT_ARRIVAL,)+ }
             }
 
-            /// Most bytes that an empty queue takes.
-            pub fn memory_bytes(&self) -> f64 {
-                match self { $(AqmConfig::$name(config) => config.memory_bytes(),)+ }
-            }
-
             /// The same for packets of at most this size on the wire.
             pub fn for_packets(mut self, packet_bytes: u32) -> AqmConfig {
                 match &mut self { $(AqmConfig::$name(config) => config.fit(packet_bytes),)+ }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use lfn_units::Time;
 
-use crate::frugal;
 use crate::packet::Packet;
 
 /// A packet that waits, and since when.
@@ -25,7 +24,7 @@ impl Fifo {
     #[inline]
     pub(crate) fn push(&mut self, waiting: Waiting) {
         self.bytes += u64::from(waiting.packet.bytes);
-        frugal::push_back(&mut self.packets, waiting);
+        self.packets.push_back(waiting);
     }
 
     #[inline]

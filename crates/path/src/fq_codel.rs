@@ -39,9 +39,6 @@ keys! {
     }
 }
 
-/// Of each queue, in bytes.
-const QUEUE_BYTES: f64 = 256.0;
-
 impl Parameters for FqCodelConfig {
     type Rule = FqCodel;
     type Error = FqCodelError;
@@ -50,10 +47,6 @@ impl Parameters for FqCodelConfig {
 
     fn fit(&mut self, packet_bytes: u32) {
         self.mtu_bytes = packet_bytes;
-    }
-
-    fn memory_bytes(&self) -> f64 {
-        QUEUE_BYTES * f64::from(self.queues)
     }
 
     fn build(self, site: Site) -> Result<FqCodel, FqCodelError> {

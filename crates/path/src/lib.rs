@@ -7,7 +7,6 @@ mod counters;
 mod drop;
 mod fifo;
 mod fq_codel;
-pub mod frugal;
 mod impair;
 mod limit;
 mod link;

@@ -25,11 +25,6 @@ pub(crate) trait Parameters: Keys + Copy {
         let _ = packet_bytes;
     }
 
-    /// Most bytes that an empty queue takes.
-    fn memory_bytes(&self) -> f64 {
-        0.0
-    }
-
     /// The discipline of an empty queue.
     fn build(self, site: Site) -> Result<Self::Rule, Self::Error>;
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lfn_scenario::Scenario;
+use lfn_scenario::{Part, Scenario};
 use lfn_sim::{Sim, Summary, Tables};
 use lfn_units::Time;
 use pyo3::prelude::*;
@@ -26,9 +26,12 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Target duration of a slice of a run; a cancelled run ends within about this time.
 const SLICE: Duration = Duration::from_millis(30);
 
-/// Time of a run until its memory is first measured, and the largest fraction of its time that this takes.
-const LOOK_AFTER: Duration = Duration::from_millis(10);
+/// Measuring the memory of a run takes at most this part of its time while the memory grows slowly.
 const LOOK_PART: u32 = 50;
+/// The part of the memory that is left which a run may take between two looks at it, if it goes on growing as fast.
+const ROOM_PART: f64 = 0.25;
+/// Shortest slice of a run whose memory grows fast.
+const LEAST_SLICE: Duration = Duration::from_millis(1);
 
 /// A run to compute.
 pub(crate) struct Job {
@@ -42,6 +45,8 @@ pub(crate) struct Finished {
     /// The JSON of its result.
     pub(crate) summary: String,
     pub(crate) tables: Tables,
+    /// Their memory, until they are dropped.
+    pub(crate) share: Share,
     /// Wall-clock time of the run, in seconds.
     pub(crate) wall_s: f64,
     pub(crate) cpu_s: f64,
@@ -56,11 +61,13 @@ pub(crate) struct Failure {
     message: String,
     /// Exception of a law in Python.
     raised: Option<PyErr>,
+    /// It would have exceeded its memory.
+    is_over_memory: bool,
 }
 
 impl From<String> for Failure {
     fn from(message: String) -> Failure {
-        Failure { message, raised: None }
+        Failure { message, raised: None, is_over_memory: false }
     }
 }
 
@@ -68,14 +75,19 @@ impl Failure {
     /// Failure of a run from the payload of its panic.
     pub(crate) fn of(panic: Box<dyn Any + Send>) -> Failure {
         match panic.downcast::<Fault>() {
-            Ok(fault) => Failure { message: fault.place, raised: Some(fault.error) },
+            Ok(fault) => Failure { raised: Some(fault.error), ..fault.place.into() },
             Err(_) => format!("a defect in the simulator: {}", PANIC.take()).into(),
         }
     }
 
     /// As Python raises it.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
-        let Some(raised) = self.raised else { return errors::LabError::new_err(self.message) };
+        let Some(raised) = self.raised else {
+            return match self.is_over_memory {
+                true => errors::OverMemory::new_err(self.message),
+                false => errors::LabError::new_err(self.message),
+            };
+        };
         // A hint that raises is omitted.
         let hint: String = (py.import("lfnlab.control_laws.prototype"))
             .and_then(|module| module.call_method1("hint", (raised.value(py),))?.extract())
@@ -237,47 +249,94 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
     let config = job.scenario.config(job.seed);
     let prototypes = stamps(&job.scenario);
     let python = !prototypes.is_empty();
+    let mut watch = Watch { share: Share::default(), looked: wall, next: wall, held: 0, slice: SLICE };
     let mut sim = match attached(python, || Sim::new(&config)) {
         Ok(sim) => sim,
         Err(error) => return Some(Err(error.to_string().into())),
     };
-    let mut step = Time(config.duration.0 / 1_000).max(Time(1));
-    let (mut share, mut look_at) = (Share::default(), wall + LOOK_AFTER);
+    // Slow start doubles what is in flight in a round trip. A slice is no longer, unless there were a million of them.
+    let shortest = job.scenario.flow.iter().map(|flow| flow.rtt).min();
+    let longest =
+        shortest.unwrap_or(Time(config.duration.0 / 1_000)).max(Time(config.duration.0 / 1_000_000));
+    let mut step = Time(1_000);
     while sim.now() < config.duration {
         if cancel.load(Relaxed) {
             return None;
         }
         let begun = now();
         attached(python, || sim.run_until(sim.now().after(step)));
-        let ended = now();
-        if ended >= look_at {
-            if let Err(why) = share.hold(sim.memory_bytes() as u64) {
-                let hint = "--memory allows more, a coarser sample or fewer flows take less";
-                return Some(Err(
-                    format!("ended at {} of {}: {why}; {hint}", sim.now(), config.duration).into()
-                ));
-            }
-            look_at = now() + ended.elapsed() * LOOK_PART;
+        if let Err(why) = watch.look(&sim) {
+            return Some(Err(over_memory(job, &sim, &why)));
         }
         fraction.store((sim.now().as_s() / config.duration.as_s()).to_bits(), Relaxed);
         step = match begun.elapsed() {
-            long if long > 2 * SLICE => Time((step.0 / 2).max(1)),
-            short if short < SLICE / 2 => Time(step.0.saturating_mul(2)),
+            long if long > 2 * watch.slice => Time((step.0 / 2).max(1)),
+            short if short < watch.slice / 2 => Time(step.0.saturating_mul(2)).min(longest.max(Time(1))),
             _ => step,
         };
     }
     let finished = attached(python, || sim.finish());
     let done = finished.map_err(|error| error.to_string()).and_then(|outcome| {
+        watch.share.keep(outcome.tables.memory_bytes() as u64);
         let name = job.scenario.name.as_deref();
         let report = Report { name, prototypes, summary: &outcome.summary };
         Ok(Finished {
             summary: serde_json::to_string(&report).map_err(|error| error.to_string())?,
+            share: watch.share,
             tables: outcome.tables,
             wall_s: wall.elapsed().as_secs_f64(),
             cpu_s: thread_cpu_s() - cpu_s,
         })
     });
     Some(done.map_err(Failure::from))
+}
+
+/// A look at the memory of a run, whenever it is due.
+struct Watch {
+    share: Share,
+    looked: Instant,
+    /// When the next look is due if the memory grows slowly.
+    next: Instant,
+    held: u64,
+    /// Duration of a slice in which the run takes no more than a part of what is left.
+    slice: Duration,
+}
+
+impl Watch {
+    /// An error gives the reason why the run must end.
+    fn look(&mut self, sim: &Sim) -> Result<(), String> {
+        let begun = now();
+        if begun < self.next {
+            return Ok(());
+        }
+        let held = sim.memory_bytes() as u64;
+        let room = self.share.hold(held)?;
+        let ended = now();
+        let bytes_per_s = held.saturating_sub(self.held) as f64 / (ended - self.looked).as_secs_f64();
+        let lasts_s = ROOM_PART * room as f64 / bytes_per_s.max(1.0);
+        let lasts = Duration::from_secs_f64(lasts_s.min(1.0));
+        self.slice = lasts.clamp(LEAST_SLICE, SLICE);
+        self.next = ended + lasts.min((ended - begun) * LOOK_PART);
+        (self.looked, self.held) = (ended, held);
+        Ok(())
+    }
+}
+
+/// The end of a run that would exceed its memory: amount, key and remedy.
+fn over_memory(job: &Job, sim: &Sim, why: &str) -> Failure {
+    let held = sim.held();
+    let parts = [
+        (held.flows, Part::Flows),
+        (held.packets, Part::Packets),
+        (held.tables, Part::Tables),
+        (held.recorded, Part::Capture),
+    ];
+    let part = parts.into_iter().max_by_key(|part| part.0).map_or(Part::Flows, |part| part.1);
+    let (key, advice) = job.scenario.remedy(part);
+    let ended = format!("ended at {} of {}: {why}", sim.now(), job.scenario.duration);
+    let message =
+        format!("{ended}, most of it for {}; {key}: {advice}; or allow more with --memory", part.name());
+    Failure { is_over_memory: true, ..message.into() }
 }
 
 #[allow(clippy::disallowed_methods, reason = "measures the run; nothing simulated depends on it")]

@@ -32,6 +32,7 @@ use outside::{parse, scenario_error};
 mod errors {
     pyo3::import_exception!(lfnlab.errors, LabError);
     pyo3::import_exception!(lfnlab.errors, LawError);
+    pyo3::import_exception!(lfnlab.errors, OverMemory);
     pyo3::import_exception!(lfnlab.errors, PrototypeError);
     pyo3::import_exception!(lfnlab.errors, ScenarioError);
     pyo3::import_exception!(lfnlab.errors, StoreError);
@@ -44,6 +45,8 @@ mod errors {
 struct Run {
     summary: String,
     tables: Vec<(&'static str, Vec<table_file::Named>)>,
+    /// Their memory counts until Python drops them.
+    _share: memory::Share,
     #[pyo3(get)]
     wall_s: f64,
     #[pyo3(get)]
@@ -83,8 +86,8 @@ impl Run {
 
 impl Run {
     fn new(finished: Finished) -> Run {
-        let Finished { summary, tables, wall_s, cpu_s } = finished;
-        Run { summary, tables: tables.into_columns(), wall_s, cpu_s }
+        let Finished { summary, tables, share, wall_s, cpu_s } = finished;
+        Run { summary, tables: tables.into_columns(), _share: share, wall_s, cpu_s }
     }
 
     fn columns(&self, name: &str) -> PyResult<&[table_file::Named]> {

@@ -4,11 +4,16 @@ use std::fs::read_to_string;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use lfn_scenario::amount;
+
 /// Default limit of the memory of runs, in percent of the available memory.
 const FREE_PERCENT: u64 = 80;
 
 /// A control group (version 1) without a limit has one of about 2^63 bytes.
 const UNLIMITED_BYTES: u64 = 1 << 60;
+
+/// Memory that a run keeps free to grow, at most.
+const SPARE_BYTES: u64 = 64 << 20;
 
 /// Memory limit from the user, in bytes; 0: not given.
 static ALLOWED: AtomicU64 = AtomicU64::new(0);
@@ -36,18 +41,36 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Updates the run's memory, in bytes. An error gives the reason why the run must end.
-    pub(crate) fn hold(&mut self, bytes: u64) -> Result<(), String> {
-        let before = HELD.fetch_add(bytes, Relaxed);
-        HELD.fetch_sub(self.bytes, Relaxed);
-        let (all, most) = (before + bytes - self.bytes, limit_bytes());
-        self.bytes = bytes;
+    /// Updates the run's memory, in bytes. Returns how much is left, or why the run must end. A list exists twice while it is
+    /// copied, so it counts room to grow; allocators move large lists without a copy.
+    pub(crate) fn hold(&mut self, bytes: u64) -> Result<u64, String> {
+        let spare = bytes.min(SPARE_BYTES);
+        let (all, most) = (self.set(bytes + spare), limit_bytes());
         if all <= most {
-            return Ok(());
+            return Ok(most - all);
         }
-        let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
-        let others = if all > bytes { format!(", with other runs {}", mb(all)) } else { String::new() };
-        Err(format!("it holds {}{others}; allowed: {}", mb(bytes), mb(most)))
+        let others = match all.saturating_sub(self.bytes) {
+            0 => String::new(),
+            others => format!(", other runs {}", amount(others)),
+        };
+        let needs = amount(bytes + spare);
+        Err(format!(
+            "it holds {}, with room to grow {needs}{others}; allowed: {}",
+            amount(bytes),
+            amount(most)
+        ))
+    }
+
+    /// The run ends, and leaves so many bytes.
+    pub(crate) fn keep(&mut self, bytes: u64) {
+        self.set(bytes);
+    }
+
+    /// Returns the memory of all runs.
+    fn set(&mut self, bytes: u64) -> u64 {
+        let more = bytes.wrapping_sub(self.bytes);
+        self.bytes = bytes;
+        HELD.fetch_add(more, Relaxed).wrapping_add(more)
     }
 }
 

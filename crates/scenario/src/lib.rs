@@ -25,7 +25,7 @@ use lfn_law::LawSpec;
 pub use document::Document;
 pub use error::ScenarioError;
 pub use model::Scenario;
-pub use predict::Prediction;
+pub use predict::{amount, Part, Prediction};
 
 /// All that a scenario needs from outside of its text and the registry.
 pub trait Outside {

@@ -9,9 +9,9 @@ use toml::de::DeTable;
 
 use crate::config::{Routes, Sizing, ROUTES_MAX};
 use crate::error::ScenarioError;
-use crate::model::{Background, Flow, Scenario, Topology, Transport, FLOWS_MAX};
+use crate::model::{Background, Flow, Scenario, Transport, FLOWS_MAX};
 use crate::network::Network;
-use crate::predict::Part;
+use crate::predict::{amount, ESTIMATE_FACTOR};
 use crate::quantity::Sample;
 use crate::reader::{Source, Table};
 use crate::{Files, Outside};
@@ -170,34 +170,20 @@ fn resolve_background(
     Ok(())
 }
 
-/// Refuses a run that needs more memory than allowed, at the key that asks for the most.
+/// Refuses a run of which even a part of the estimate exceeds the allowed memory, at the key that asks for the most. One
+/// that exceeds it in spite of its estimate ends while it runs.
 fn check_memory(scenario: &Scenario, root: &Table, limit_bytes: u64) -> Result<(), ScenarioError> {
     let need = scenario.predict();
-    if need.memory_bytes <= limit_bytes {
+    if need.memory_bytes / ESTIMATE_FACTOR <= limit_bytes {
         return Ok(());
     }
-    let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
-    let large = need.parts().into_iter().filter(|&(bytes, _)| bytes > need.memory_bytes / 100);
-    let parts: Vec<_> =
-        large.map(|(bytes, part)| format!("{} for {}", gigabytes(bytes), part.name())).collect();
-    let found =
-        format!("the run needs about {} of memory: {}", gigabytes(need.memory_bytes), parts.join(", "));
-    let allowed = format!("allowed: {}", gigabytes(limit_bytes));
-    let links = match scenario.topology {
-        Topology::Dumbbell(_) => "link",
-        Topology::ParkingLot(_) => "parking-lot",
-        Topology::Graph(_) => "links",
-    };
-    let (key, advice) = match need.largest_part() {
-        Part::Tables if root.get("sample").is_none() => (
-            "flow",
-            "sample less often (every second by default) or not at all (\"off\"), or use fewer flows",
-        ),
-        Part::Tables => ("sample", "sample less often or not at all (\"off\"), or use fewer flows"),
-        Part::Flows => ("flow", "use fewer flows"),
-        Part::Packets => (links, "lower rate, rtt or queue size"),
-        Part::Links => (links, "use fewer links"),
-        Part::Capture => ("capture", "lower max_rows"),
-    };
-    Err(root.error(key, found, format!("{allowed}; {advice}")))
+    let part = need.largest_part();
+    let found = format!(
+        "the run needs about {} of memory, {} for {}",
+        amount(need.memory_bytes),
+        amount(need.bytes(part)),
+        part.name()
+    );
+    let (key, advice) = scenario.remedy(part);
+    Err(root.error(key, found, format!("allowed: {}; {advice}", amount(limit_bytes))))
 }

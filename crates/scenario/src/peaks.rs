@@ -5,48 +5,32 @@ use lfn_sim::config::LinkId;
 use lfn_units::{Rate, Time};
 
 use crate::config::Sizing;
-use crate::model::{Change, Flow, Scenario, Series, Transport};
+use crate::model::{Change, Flow, Scenario, Series};
 use crate::network::Network;
 
 /// A tuned host's buffer holds so many times what the path holds, and so much at least.
 const TUNED_PATHS: f64 = 4.0;
 const TUNED_LEAST_BYTES: f64 = 64e6;
-/// The least timeout of UDT.
-const UDT_TIMEOUT_S: f64 = 0.3;
 
 /// Extremes of the links over the schedule.
 pub(crate) struct Peaks {
-    /// The highest and the lowest rate of each link; 0 for one that is down.
+    /// The highest rate of each link.
     pub(crate) rates: Vec<Rate>,
-    pub(crate) least_rates: Vec<Rate>,
     /// Largest increase of a round trip over its first value, by changes and by what holds up ACKs.
     pub(crate) longer: Time,
-    /// Largest decrease.
-    pub(crate) shorter: Time,
 }
 
 impl Peaks {
     pub(crate) fn of(scenario: &Scenario, network: &Network) -> Peaks {
         let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
         let mut delays: Vec<Time> = network.hops.iter().map(|hop| hop.way.delay).collect();
-        let mut least_delays = delays.clone();
-        let (mut detour, mut shortcut) = (Time::ZERO, Time::ZERO);
-        let mut least_rates = rates.clone();
-        let mut rated = |link: LinkId, rate: Rate| {
-            let link = link.index();
-            rates[link] = rates[link].max(rate);
-            least_rates[link] = least_rates[link].min(rate);
-        };
-        let mut delayed = |link: LinkId, delay: Time| {
-            let link = link.index();
-            delays[link] = delays[link].max(delay);
-            least_delays[link] = least_delays[link].min(delay);
-        };
+        let mut detour = Time::ZERO;
+        let mut rated = |link: LinkId, rate: Rate| rates[link.index()] = rates[link.index()].max(rate);
+        let mut delayed = |link: LinkId, delay: Time| delays[link.index()] = delays[link.index()].max(delay);
         for change in &scenario.schedule {
             match change {
                 Change::Link(change) => {
                     change.rate.iter().for_each(|rate| rated(change.number, *rate));
-                    change.down.iter().filter(|down| **down).for_each(|_| rated(change.number, Rate(0)));
                     change.delay.iter().for_each(|delay| delayed(change.number, *delay));
                 }
                 Change::File(change) => match &change.series {
@@ -58,18 +42,13 @@ impl Peaks {
                     let delay =
                         change.links.iter().fold(Time::ZERO, |sum, links| sum.after(network.delay(links)));
                     detour = detour.max(delay);
-                    let flow = &scenario.flow[change.group];
-                    shortcut =
-                        shortcut.max(network.delay(&flow.path.links).after(network.delay(&flow.ack_links)));
                 }
             }
         }
         let longer = delays.iter().zip(&network.hops).map(|(most, hop)| most.since(hop.way.delay));
         let longer = longer.fold(detour, Time::after);
         let acks = network.hops.iter().filter_map(|hop| hop.way.acks.as_ref()).map(most_late_ack);
-        let longer = acks.fold(longer, Time::after);
-        let shorter = least_delays.iter().zip(&network.hops).map(|(least, hop)| hop.way.delay.since(*least));
-        Peaks { rates, least_rates, longer, shorter: shorter.fold(shortcut, Time::after) }
+        Peaks { rates, longer: acks.fold(longer, Time::after) }
     }
 }
 
@@ -84,45 +63,11 @@ pub(crate) fn most_late(impair: &Impair) -> Time {
 }
 
 /// How late an ACK is, at most.
-pub(crate) fn most_late_ack(acks: &AckImpair) -> Time {
+fn most_late_ack(acks: &AckImpair) -> Time {
     most_late(&acks.motion()).after(acks.longest_wait())
 }
 
-/// Whether UDT's own control may set the window of a flow with this first round trip to all that its path carries. A timeout
-/// ends slow start, and the first one comes if no ACK does; then the window follows the speed at which packets arrive, and
-/// those of a burst arrive as fast as the slowest link sends.
-pub(crate) fn jumps(flow: &Flow, first_rtt_s: f64) -> bool {
-    flow.transport() == Transport::Udt && flow.control.law().is_none() && first_rtt_s >= UDT_TIMEOUT_S
-}
-
 impl Scenario {
-    /// How long, together, links of a way are down, or at less than this share of their first rate.
-    pub(crate) fn stopped_s(&self, network: &Network, way: &[LinkId], share: f64) -> f64 {
-        let spells = way.iter().flat_map(|&link| self.spells(network, link));
-        spells.filter(|&(rate, _)| rate == 0.0 || rate < share).map(|(_, seconds)| seconds).sum()
-    }
-
-    /// Rates that scheduled changes give a link, as shares of its first rate, and how long each of them lasts in
-    /// seconds; 0 while it is down.
-    pub(crate) fn spells(&self, network: &Network, link: LinkId) -> Vec<(f64, f64)> {
-        let first = network.hop(link).way.mean_rate();
-        let (mut rate, mut is_down) = (first, false);
-        let changes = self.schedule.iter().filter_map(|change| match change {
-            Change::Link(change)
-                if change.number == link && (change.rate.is_some() || change.down.is_some()) =>
-            {
-                rate = change.rate.unwrap_or(rate);
-                is_down = change.down.unwrap_or(is_down && change.rate.is_none());
-                let share = if is_down { 0.0 } else { rate.as_bps() / first.as_bps() };
-                Some((change.at.min(self.duration), share))
-            }
-            _ => None,
-        });
-        let changes: Vec<(Time, f64)> = changes.collect();
-        let ends = changes.iter().skip(1).map(|change| change.0).chain([self.duration]);
-        changes.iter().zip(ends).map(|(&(at, share), end)| (share, end.since(at).as_s())).collect()
-    }
-
     /// The routes that the data of a group of flows ever take.
     pub(crate) fn data_routes<'a>(
         &'a self,

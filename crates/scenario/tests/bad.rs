@@ -7,7 +7,7 @@ use lfn_keys::Kinds;
 use lfn_scenario::{read, Scenario};
 
 /// Memory that the runs of `bad/` may use.
-const MEMORY_LIMIT_BYTES: u64 = 20_000_000_000;
+const MEMORY_LIMIT_BYTES: u64 = 2_000_000_000;
 
 #[test]
 fn every_fault_has_its_message() {

@@ -1,7 +1,6 @@
 //! Every run ends with a check that no result is beyond what its path allows. No right run may fail it:
 //! `LFN_BOUNDS_DRAWS` scenarios of all kinds, `LFN_SEED` the seed; `make soak` draws many with a new seed.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod drawn;
 
 use std::fmt::Write;

@@ -1,67 +1,34 @@
-//! The prediction bounds what runs then take, and not by far.
+//! Packets that are predicted bound what runs then deliver, and not by far.
 
 use lfn_scenario::Scenario;
-use lfn_sim::tables::{FlowTable, ProbeTable, QueueTable, TransferTable};
 use lfn_sim::Sim;
+
+/// Packets that a run delivers, and that were predicted.
+fn packets(text: &str) -> (u64, u64) {
+    let scenario = Scenario::parse(text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"));
+    let config = scenario.config(1);
+    let mut sim = Sim::new(&config).unwrap();
+    sim.run_until(config.duration);
+    (sim.finish().unwrap().summary.data_packets_delivered, scenario.predict().packets)
+}
 
 fn check(text: &str) {
     check_on(&format!("[link]\nrate = \"100Mbit/s\"\n{text}"));
 }
 
 fn check_on(text: &str) {
-    let text = format!("schema = 1\nduration = \"4s\"\n{text}");
-    let scenario = Scenario::parse(&text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"));
-    let need = scenario.predict();
-    let config = scenario.config(1);
-    let mut sim = Sim::new(&config).unwrap();
-    sim.run_until(config.duration);
-    let outcome = sim.finish().unwrap();
-    let summary = &outcome.summary;
-    let packets = summary.data_packets_delivered;
-    assert!(packets <= need.packets && need.packets <= 2 * packets, "{packets} packets, {need:?}");
-    let active = summary.background.as_ref().map_or(0, |background| background.max_active as usize);
-    let flow_bytes = (config.flows.len() + active) * summary.memory.bytes_per_flow;
-    assert!(flow_bytes as u64 <= need.flow_bytes, "{flow_bytes} bytes of flows, {need:?}");
-    let packet_bytes = summary.memory.packet_bytes as u64;
-    assert!(packet_bytes <= need.packet_bytes, "{packet_bytes} bytes of packets, {need:?}");
-    let tables = &outcome.tables;
-    let table_bytes = (FlowTable::ROW_BYTES * tables.flows.t_s.len()
-        + ProbeTable::ROW_BYTES * tables.probes.t_s.len()
-        + QueueTable::ROW_BYTES * tables.queues.t_s.len()) as u64;
-    assert!(
-        9 * table_bytes / 4 <= need.table_bytes,
-        "{table_bytes} bytes of tables, with room to grow, {need:?}"
-    );
-    // An idle link and a flow that has ended have no rows.
-    assert!(need.table_bytes <= 2 * 3 * table_bytes, "{table_bytes} bytes of tables, {need:?}");
+    let (delivered, predicted) = packets(&format!("schema = 1\nduration = \"4s\"\n{text}"));
+    assert!(delivered <= predicted && predicted <= 2 * delivered, "{delivered}, {predicted} predicted");
 }
 
-/// A model of traffic on 20 Mbit/s: memory of connections and packets, and of the table of transfers, is
-/// bounded, and not by more than ten times: how many messages wait for timeouts at once is not known better.
+/// A model of traffic on 20 Mbit/s. In 60 s a heavy tail may bring more than its mean, and people who wait ask for less.
 fn check_model(model: &str) {
-    let text = format!(
+    let (delivered, predicted) = packets(&format!(
         "schema = 1\nduration = \"60s\"\nsample = \"off\"\n[link]\nrate = \"20Mbit/s\"\n\
          queue = {{ size = \"250 packets\" }}\n[[traffic]]\nrtt = \"50ms\"\nreceive_window = \"64MB\"\n{model}\n"
-    );
-    let scenario = Scenario::parse(&text, "test.toml", None).unwrap_or_else(|error| panic!("{error}"));
-    let need = scenario.predict();
-    let config = scenario.config(1);
-    let mut sim = Sim::new(&config).unwrap();
-    sim.run_until(config.duration);
-    let outcome = sim.finish().unwrap();
-    let summary = &outcome.summary;
-    let connections = summary.traffic[0].max_active as usize * summary.memory.bytes_per_flow;
-    let bytes = (connections + summary.memory.packet_bytes) as u64;
-    let predicted = need.flow_bytes + need.packet_bytes;
-    assert!(bytes <= predicted && predicted <= 10 * bytes + 10_000_000, "{bytes} bytes, {need:?}");
-    let table_bytes = (2 * TransferTable::ROW_BYTES * outcome.tables.transfers.t_s.len()) as u64;
-    assert!(
-        table_bytes * 9 / 10 <= need.table_bytes && need.table_bytes <= 6 * table_bytes,
-        "{table_bytes}, {need:?}"
-    );
-    // In 60 s a heavy tail may bring more than its mean, and people who wait ask for less.
-    let packets = summary.data_packets_delivered;
-    assert!(packets * 8 / 10 <= need.packets && need.packets <= 4 * packets, "{packets} packets, {need:?}");
+    ));
+    let holds = delivered * 8 / 10 <= predicted && predicted <= 4 * delivered;
+    assert!(holds, "{delivered}, {predicted} predicted: {model}");
 }
 
 fn models(load: u64) -> [String; 3] {

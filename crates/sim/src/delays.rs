@@ -1,6 +1,5 @@
 //! One-way delays of packets: their mean and quantiles.
 
-use lfn_path::frugal;
 use lfn_units::Time;
 
 /// Bins of each power of two, in us: a quantile is at most 2 % too large.
@@ -24,8 +23,8 @@ impl Delays {
     pub fn add(&mut self, stamp_us: u32, now: Time) {
         let delay_us = u64::from(stamp(now).wrapping_sub(stamp_us));
         let bin = Self::bin_of(delay_us);
-        while self.counts.len() <= bin {
-            frugal::push(&mut self.counts, 0);
+        if self.counts.len() <= bin {
+            self.counts.resize(bin + 1, 0);
         }
         self.counts[bin] += 1;
         self.packets += 1;

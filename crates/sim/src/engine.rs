@@ -32,5 +32,6 @@ mod udt;
 mod waiting;
 
 pub use error::SimError;
+pub use memory::Held;
 pub use outcome::Outcome;
 pub use sim::Sim;

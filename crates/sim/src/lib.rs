@@ -20,6 +20,6 @@ mod summary;
 pub mod tables;
 pub mod traffic;
 
-pub use engine::{Outcome, Sim, SimError};
+pub use engine::{Held, Outcome, Sim, SimError};
 pub use summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};
 pub use tables::Tables;

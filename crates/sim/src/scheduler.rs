@@ -9,7 +9,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use lfn_header::Header;
-use lfn_path::frugal;
 use lfn_tcp::{prefetch, prefetch_behind, Acknowledgement, Range};
 use lfn_units::Time;
 
@@ -37,10 +36,10 @@ impl DelayLine {
     #[inline(always)]
     fn push_extras(&mut self, packet: Packet, extras: &Extras) {
         for &block in &extras.blocks[..packet.blocks()] {
-            frugal::push_back(&mut self.blocks, block);
+            self.blocks.push_back(block);
         }
         if packet.is_headed() {
-            frugal::push_back(&mut self.headers, extras.header);
+            self.headers.push_back(extras.header);
         }
     }
 
@@ -188,7 +187,7 @@ impl Scheduler {
     /// A new line, at whose end packets are events of this kind at this place.
     pub fn add_line(&mut self, kind: Kind, hop: Hop) -> LineId {
         let (packets, blocks, headers) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        frugal::push(&mut self.lines, DelayLine { kind, hop, last: Time::ZERO, packets, blocks, headers });
+        self.lines.push(DelayLine { kind, hop, last: Time::ZERO, packets, blocks, headers });
         LineId::new(self.lines.len() as u32 - 1)
     }
 
@@ -272,7 +271,7 @@ impl Scheduler {
         let number = self.late_base.wrapping_add(self.late.len() as u32);
         let kind = self.lines[late.line.index()].kind;
         self.events.push_line(late.at, kind, late.packet.flow().index(), LineId::late(number));
-        frugal::push_back(&mut self.late, Some(late));
+        self.late.push_back(Some(late));
     }
 
     /// Pops the first packet of the line of the next event; the event becomes that of the packet behind it.

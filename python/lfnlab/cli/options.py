@@ -42,7 +42,7 @@ Memory = Annotated[
     str | None,
     Parameter(
         help="Memory of all runs together, such as 4GB; default 80 % of the free memory. A run "
-        "predicted to need more is refused; a run that exceeds it ends with an error."
+        "that would exceed it ends with an error."
     ),
 ]
 

@@ -397,7 +397,7 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
         f"{_span(estimate.cpu_s)} (measured on {estimate.probed} of the runs)"
     )
     say(
-        f"memory  at most {_size(estimate.memory_bytes)} a run; "
+        f"memory  about {_size(estimate.memory_bytes)} for the largest run; "
         f"the limit is {_size(estimate.limit_bytes)}"
     )
     say(f"disk    about {_size(estimate.disk_bytes)}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lfnlab import _core
-from lfnlab.errors import LabError, StoreError, Unavailable, UsageError
+from lfnlab.errors import LabError, OverMemory, StoreError, Unavailable, UsageError
 from lfnlab.results.provenance import code_version
 from lfnlab.results.store import run_files, run_keys
 
@@ -34,7 +34,7 @@ JOBQUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "htcondor": "HTCondor
 
 @dataclass(frozen=True)
 class Work:
-    """A run to compute: key, scenario as TOML, seed, and predicted memory in bytes."""
+    """A run to compute: key, scenario as TOML, seed, and estimated memory in bytes."""
 
     key: str
     text: str
@@ -53,14 +53,14 @@ class Backend(Protocol):
 
     name: str
 
-    def check(self, text: str, file: str, limit_bytes: int) -> str:
+    def check(self, text: str, file: str, limit_bytes: int | None) -> str:
         """Canonical JSON of a scenario; raises ScenarioError if it cannot run there."""
 
     def is_random(self, text: str) -> bool:
         """Whether runs with other seeds are other runs."""
 
-    def memory_bytes(self, predicted_bytes: int) -> int:
-        """Memory of a run for which the simulator is predicted to need so much."""
+    def memory_bytes(self, estimated_bytes: int) -> int:
+        """Memory of a run for which the simulator is estimated to need so much."""
 
     def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
         """The addresses of the runs of a canonical scenario."""
@@ -76,17 +76,17 @@ class Simulator:
 
     name = "simulator"
 
-    def check(self, text: str, file: str, limit_bytes: int) -> str:
-        """As :meth:`Backend.check`; it refuses what would exceed the memory."""
+    def check(self, text: str, file: str, limit_bytes: int | None) -> str:
+        """As :meth:`Backend.check`; it refuses what cannot keep within the limit."""
         return _core.check(text, file, limit_bytes)
 
     def is_random(self, text: str) -> bool:
         """As :meth:`Backend.is_random`."""
         return _core.is_random(text, "scenario")
 
-    def memory_bytes(self, predicted_bytes: int) -> int:
+    def memory_bytes(self, estimated_bytes: int) -> int:
         """As :meth:`Backend.memory_bytes`."""
-        return predicted_bytes
+        return estimated_bytes
 
     def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
         """As :meth:`Backend.keys`."""
@@ -127,14 +127,15 @@ def on_threads(
 ) -> None:
     """Compute the runs on ``jobs`` threads, as many at a time as memory allows.
 
-    A run waits while the predicted memory of it and of the runs in progress exceeds the memory
+    A run waits while the estimated memory of it and of the runs in progress exceeds the memory
     available at the start, or while its own exceeds the memory available now. A single run never
-    waits.
+    waits. One that exceeds its memory beside others runs again in the end, alone.
     """
     limit_bytes = memory_limit_bytes()
     stop = threading.Event()
     ended = threading.Condition()
     running: list[int] = []
+    again: list[Work] = []
 
     def begin() -> Work | None:
         with ended:
@@ -163,7 +164,10 @@ def on_threads(
             except StoreError:
                 raise
             except LabError as error:
-                took(item, error)
+                if isinstance(error, OverMemory) and len(running) > 1:
+                    again.append(item)
+                else:
+                    took(item, error)
             finally:
                 with ended:
                     running.remove(item.memory_bytes)
@@ -179,6 +183,8 @@ def on_threads(
             stop.set()
         for thread in threads:
             thread.result()
+    if again:
+        on_threads(iter(again), 1, command, took, tell, backend)
 
 
 def _failed(thread: Future[None]) -> bool:

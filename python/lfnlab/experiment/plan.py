@@ -1,4 +1,4 @@
-"""Runs of an experiment, with predicted time, memory and disk space."""
+"""Runs of an experiment, with predicted time and disk space and estimated memory."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SHOWN = 20
 """Seeds that an error lists."""
 BLOCK_BYTES = 4096
 """A file takes whole blocks of a disk."""
-TABLE_COPIES = 2.4
-"""A prediction counts tables so often: columns with room to grow, and what is stored."""
+TABLE_COPIES = 1.6
+"""An estimate of memory counts tables so often: columns with room to grow, and what is stored."""
 _SEED = re.compile(r"^seed = \d+$", re.MULTILINE)
 """In the text of a scenario, whose keys outside of tables come first."""
 
@@ -69,7 +69,7 @@ class Estimate:
     cpu_s: float
     wall_s: float
     memory_bytes: int
-    """Of the largest run, at most."""
+    """Estimate of the largest run."""
     limit_bytes: int
     """Memory limit of all runs together."""
     disk_bytes: float
@@ -99,10 +99,9 @@ class Plan:
         self.runs: list[Planned] = []
         self.alone = 0
         self._written: tuple[int, str] = (-1, "")
-        limit_bytes = memory_limit_bytes()
         for place, case in enumerate(cases):
             text = case.scenario.to_toml()
-            resolved = backend.check(text, "scenario", limit_bytes)
+            resolved = backend.check(text, "scenario", None)
             need = _core.predict(text, "scenario")
             chosen = _seeds(seeds, case.scenario.seed)
             if len(chosen) > 1 and not backend.is_random(text):

@@ -186,7 +186,7 @@ class Scenario:
         return _core.is_random(self.to_toml(), "scenario")
 
     def predict(self) -> dict[str, int]:
-        """Upper bounds of a run's memory_bytes and its parts, packets and events."""
+        """Predicted packets and events of a run, and an estimate of memory_bytes and its parts."""
         return _core.predict(self.to_toml(), "scenario")
 
 

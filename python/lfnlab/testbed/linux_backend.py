@@ -114,7 +114,7 @@ class Linux:
     def __init__(self) -> None:
         self.build = build()
 
-    def check(self, text: str, file: str, limit_bytes: int) -> str:
+    def check(self, text: str, file: str, limit_bytes: int | None) -> str:
         """Canonical JSON of a scenario that this Linux can run.
 
         Raises:
@@ -137,9 +137,9 @@ class Linux:
         del text
         return True
 
-    def memory_bytes(self, predicted_bytes: int) -> int:
+    def memory_bytes(self, estimated_bytes: int) -> int:
         """Memory of a run at most."""
-        del predicted_bytes
+        del estimated_bytes
         return MEMORY_BYTES
 
     def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:

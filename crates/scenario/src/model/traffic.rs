@@ -142,11 +142,6 @@ impl Flow {
         self.transport.unwrap_or(Transport::Tcp)
     }
 
-    /// Whether its receiver acknowledges what it does not have.
-    pub(crate) fn is_optimistic(&self) -> bool {
-        self.tcp.is_some_and(|tcp| tcp.misbehaves == Some(Misbehaviour::Optimistic))
-    }
-
     /// Connections of the group, parallel ones counted each; at most `FLOWS_MAX`.
     pub(crate) fn streams(&self) -> u32 {
         self.count * self.parallel

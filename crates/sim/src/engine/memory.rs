@@ -4,6 +4,19 @@ use super::sim::Sim;
 use super::transfers::Transfer;
 use crate::config::Connection;
 
+/// Bytes that a run holds, by what they are for.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Flows and connections.
+    pub flows: usize,
+    /// Packets in flight, in queues and on scoreboards.
+    pub packets: usize,
+    /// Columns of tables.
+    pub tables: usize,
+    /// Recorded packets.
+    pub recorded: usize,
+}
+
 impl Sim {
     /// Bytes for packets: what senders, receivers, delay lines, queues and events hold. Its cost grows with the
     /// flows and links.
@@ -14,16 +27,24 @@ impl Sim {
             + self.context.network.memory_bytes()
     }
 
-    /// Bytes that the run holds now: packets, flows, and the columns of its tables.
+    /// Bytes that the run holds now.
     pub fn memory_bytes(&self) -> usize {
-        self.packet_bytes()
-            + self.ends.tcp.flow_bytes()
-            + self.ends.udt.flow_bytes()
-            + self.ends.breakers.memory_bytes()
-            + self.ends.sources.memory_bytes()
-            + self.connections.capacity() * size_of::<Connection>()
-            + self.transfers.capacity() * size_of::<Transfer>()
-            + self.context.record.tables.memory_bytes()
-            + self.context.network.recorded_bytes()
+        let Held { flows, packets, tables, recorded } = self.held();
+        flows + packets + tables + recorded
+    }
+
+    /// The same by what they are for. Its cost grows with the flows and links.
+    pub fn held(&self) -> Held {
+        Held {
+            flows: self.ends.tcp.flow_bytes()
+                + self.ends.udt.flow_bytes()
+                + self.ends.breakers.memory_bytes()
+                + self.ends.sources.memory_bytes()
+                + self.connections.capacity() * size_of::<Connection>()
+                + self.transfers.capacity() * size_of::<Transfer>(),
+            packets: self.packet_bytes(),
+            tables: self.context.record.tables.memory_bytes(),
+            recorded: self.context.network.recorded_bytes(),
+        }
     }
 }

@@ -5,7 +5,6 @@ mod reported;
 mod watched;
 
 use lfn_header::Header;
-use lfn_path::frugal;
 use lfn_tcp::Acknowledgement;
 use lfn_units::Time;
 
@@ -83,7 +82,7 @@ impl TcpFlows {
         if let Some(origin) = origin {
             flow.task().origin = origin;
         }
-        frugal::push(&mut self.flows, flow);
+        self.flows.push(flow);
         self.connect(cx, id);
         cx.scheduler.schedule(start, Kind::Begin, id.index());
     }
@@ -97,7 +96,7 @@ impl TcpFlows {
                 id
             }
             None => {
-                frugal::push(&mut self.flows, Flow::new(setup, Role::Short, now));
+                self.flows.push(Flow::new(setup, Role::Short, now));
                 FlowId::new(self.flows.len() - 1)
             }
         };

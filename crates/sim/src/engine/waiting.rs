@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use lfn_path::frugal;
-
 use crate::ids::RouteId;
 use crate::memory::tree_bytes;
 use crate::packet::{Class, Extras, Hop, Packet, Routed};
@@ -75,7 +73,7 @@ impl Waiting {
                 u64::from(number)
             }
             None => {
-                frugal::push(&mut self.kept, kept);
+                self.kept.push(kept);
                 self.kept.len() as u64 - 1
             }
         };
@@ -109,7 +107,7 @@ impl Waiting {
             let lost = number != NOTHING && self.lost.remove(&number);
             return Waited { routed, extras: Extras::default(), lost };
         }
-        frugal::push(&mut self.free, number as u32);
+        self.free.push(number as u32);
         let Kept { extras, lost } = std::mem::take(&mut self.kept[number as usize]);
         Waited { routed, extras, lost }
     }

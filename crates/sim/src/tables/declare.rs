@@ -146,7 +146,7 @@ macro_rules! tables {
                 /// Room for more rows, in all columns alike.
                 #[cold]
                 fn grow(&mut self) {
-                    $(lfn_path::frugal::grow(&mut self.$column);)+
+                    $(self.$column.reserve_exact(self.$column.len().max(4));)+
                 }
 
                 /// Memory of the columns, with their room to grow. All columns have the same capacity.
