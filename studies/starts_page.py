@@ -286,7 +286,7 @@ holds 1 BDP or less, and a crowd of such flows takes as much. Without an earlier
 others share the link, `hystart++` is the best compromise: the same harm as HyStart, 12 %,
 of which 10 % are the transfer itself, and half of its time beside an old flow, 3.2 in place of
 5.8. `hystart` and `limited` are for traffic that must not disturb. `classic` loses a BDP on each
-start. `search` (3.0) does the same here: it ends slow start when several BDPs are in flight, more
+start. `search` (3.0) loses as much here: it ends slow start when several BDPs are in flight, more
 than path and buffer of these cases hold. In a buffer of 0.1 BDP neither HyStart nor HyStart++ nor
 SEARCH sees anything, and all lose as `classic` does.
 

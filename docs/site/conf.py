@@ -30,6 +30,7 @@ include_patterns = [
     "SECURITY.md",
     "benches/NOTES.md",
     "docs/**.md",
+    "examples/rust/README.md",
     "findings/README.md",
     "laws/cards/*.md",
     "linux/README.md",
@@ -41,7 +42,7 @@ exclude_patterns = [
     entry.name
     for entry in ROOT.iterdir()
     if entry.is_dir()
-    and entry.name not in {"benches", "docs", "findings", "laws", "linux", "papers"}
+    and entry.name not in {"benches", "docs", "examples", "findings", "laws", "linux", "papers"}
 ]
 
 myst_heading_anchors = 3
@@ -55,11 +56,11 @@ nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl|polars)\..*"),
     (
         "py:class",
-        r"lfnlab\.(results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.Failure)|scenario\.elements\.RunSettings)",
+        r"lfnlab\.(results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
     ),
     (
         "py:class",
-        "ArrayLike|Backend|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Path|Progress|Rate|Table|Value",
+        "ArrayLike|Backend|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Options|Path|Progress|Rate|Table|Value",
     ),
 ]
 
