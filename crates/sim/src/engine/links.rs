@@ -1,16 +1,18 @@
 //! A link inside the engine: its server, and what the path does behind it.
 
+use lfn_header::Header;
 use lfn_path::{
     Aqm, Counters, DataTotals, Discipline, Limit, Link, Offer, PacketKind, QueuedLink, Router, Service,
     Snapshot,
 };
 use lfn_units::{Rate, Time};
 
+use super::waiting::{Waited, Waiting};
 use super::SimError;
 use crate::ack_path::AckPath;
 use crate::config::LinkConfig;
 use crate::impair::{Motion, RandomLoss};
-use crate::packet::{Class, Packet};
+use crate::packet::{AtQueue, Class, Extras, Packet, Routed};
 use crate::rng::{Draws, Stream, Streams};
 
 /// Server of the packets of a link.
@@ -63,6 +65,37 @@ pub(super) struct LinkState {
     /// How fast packets leave, and the delay behind it, at the beginning.
     pub service: Service,
     pub first_delay: Time,
+}
+
+/// A packet that arrives at a link.
+pub(super) struct Arrival<'a> {
+    pub now: Time,
+    pub routed: Routed,
+    pub seen: AtQueue,
+    pub extras: &'a Extras,
+}
+
+/// Fate of a packet that arrives at a link.
+pub(super) enum Admission {
+    /// The queue drops it.
+    Dropped,
+    /// It leaves at this time, now or later, and is lost behind the link by chance.
+    Lost(Time),
+    /// It leaves at `at`, now or later.
+    Departs { at: Time, marked: bool },
+    /// The queue takes it, or drops it or others: [`Waiting::dropped`]. `lost`: it waits, and will be lost behind the
+    /// link by chance.
+    Queued { lost: bool, look: Look },
+}
+
+/// How an arrival changes when the departures of a queue are to be computed next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    AsBefore,
+    /// Before they have an effect.
+    InTime,
+    /// When the next one happens.
+    Exactly,
 }
 
 /// A link whose departures are known at arrivals.
@@ -145,6 +178,86 @@ impl LinkState {
             first_delay: config.delay,
             name,
         })
+    }
+
+    /// Decides the fate of a packet that arrives. All departures up to now have been computed.
+    #[inline]
+    pub fn admit(&mut self, arrival: Arrival, waiting: &mut Waiting) -> Admission {
+        let Arrival { now, routed: Routed { hop, packet }, seen: AtQueue { bytes, ect, .. }, .. } = arrival;
+        if !self.modelled {
+            let departs = now + self.serialisation(bytes);
+            if self.may_lose(hop.class) && self.chooses(hop.class, packet) {
+                return Admission::Lost(departs);
+            }
+            return Admission::Departs { at: departs, marked: false };
+        }
+        let Server::Closed(server) = &mut self.server else { return self.enqueue(arrival, waiting) };
+        let draws = &mut self.draws;
+        match server.offer(now, hop.class.packet_kind(), bytes, ect, || draws.f64()) {
+            Offer::Dropped(_) => Admission::Dropped,
+            Offer::Departs { at, .. } if self.chooses(hop.class, packet) => Admission::Lost(at),
+            Offer::Departs { at, marked } => Admission::Departs { at, marked },
+        }
+    }
+
+    /// A packet comes to a queue whose departures are events.
+    fn enqueue(&mut self, arrival: Arrival, waiting: &mut Waiting) -> Admission {
+        let Arrival { now, routed, seen, extras } = arrival;
+        let Routed { hop, packet } = routed;
+        let may_be_lost = self.may_lose(hop.class);
+        let Server::Queued(server) = &mut self.server else { return Admission::Dropped };
+        if let Some(router) = &mut self.router {
+            router.advance(now, server.waiting_bytes());
+            let asks = if hop.class.asks_routers() { &extras.header } else { &Header::None };
+            router.arrive(seen.bytes, asks);
+        }
+        let words @ [word, more] = waiting.put(routed, extras, may_be_lost);
+        let queued = lfn_path::Packet {
+            word,
+            more,
+            flow: fair_queueing_key(hop.class, packet),
+            bytes: seen.bytes,
+            kind: hop.class.packet_kind(),
+            ect: seen.ect,
+            ce: packet.ce() && seen.ect,
+        };
+        let draws = &mut self.draws;
+        let due = server.enqueue(now, queued, || draws.f64(), &mut waiting.dropped);
+        let joined = || waiting.dropped.iter().all(|dropped| dropped.more != more);
+        let lost = may_be_lost && joined() && self.chooses(hop.class, packet);
+        if lost {
+            waiting.lose(words);
+        }
+        let nearer = seen.last_leg < self.last_leg;
+        self.last_leg = self.last_leg.min(seen.last_leg);
+        let look = match due {
+            Some(due) if due == now => Look::Exactly,
+            Some(_) => Look::InTime,
+            None if nearer => Look::InTime,
+            None => Look::AsBefore,
+        };
+        Admission::Queued { lost, look }
+    }
+
+    /// The next packet that leaves a queue whose departures are events, and its time: now or before. `None` if the queue
+    /// drops all that it has, for [`Waiting::dropped`].
+    #[inline]
+    pub fn release(&mut self, waiting: &mut Waiting) -> (Time, Option<Waited>) {
+        let Server::Queued(server) = &mut self.server else { return (Time::NEVER, None) };
+        let now = server.free_at();
+        if let Some(router) = &mut self.router {
+            router.advance(now, server.waiting_bytes());
+        }
+        let Some(queued) = server.depart(now, &mut waiting.dropped).0 else { return (now, None) };
+        let mut waited = waiting.take([queued.word, queued.more]);
+        let class = waited.routed.hop.class;
+        waited.routed = waited.routed.marked(queued.ce && class == Class::Data);
+        if let Some(router) = self.router.as_mut().filter(|_| !waited.lost) {
+            let mut none = Header::None;
+            let header = if class.asks_routers() { &mut waited.extras.header } else { &mut none };
+            router.depart(queued.bytes, server.waiting_bytes(), header);
+        }
+        (now, Some(waited))
     }
 
     /// When the server is free, where it is asked for departures.
@@ -278,5 +391,20 @@ impl LinkState {
             Server::Closed(link) => link.memory_bytes(),
             Server::Queued(link) => link.memory_bytes(),
         }
+    }
+}
+
+/// Keeps flows over UDT apart from others.
+const UDT_KEY: u32 = 1 << 31;
+
+/// Key of a packet for fair queueing: its flow, and whether it is data or ACK; over UDT, its direction.
+fn fair_queueing_key(class: Class, packet: Packet) -> u32 {
+    let flow = (packet.flow().index() as u32) << 2;
+    match class {
+        Class::Data | Class::Ack | Class::Udp => flow | class as u32,
+        Class::Syn => flow | Class::Data as u32,
+        Class::SynAck => flow | Class::Ack as u32,
+        Class::UdtData => UDT_KEY | flow,
+        Class::UdtControl => UDT_KEY | flow | u32::from(packet.is_to_sender()),
     }
 }

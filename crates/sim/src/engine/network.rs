@@ -5,12 +5,10 @@
 
 mod report;
 
-use lfn_header::Header;
-use lfn_path::Offer;
 use lfn_units::Time;
 
 use super::capture::Capture;
-use super::links::{LinkState, Server};
+use super::links::{Admission, Arrival, LinkState, Look, Server};
 use super::waiting::{Waited, Waiting};
 use crate::config::{Change, Changed, Config};
 use crate::events::{Kind, LineId};
@@ -44,8 +42,13 @@ impl Route {
     }
 }
 
-/// Keeps flows over UDT apart from others.
-const UDT_KEY: u32 = 1 << 31;
+/// A packet at a link of its route.
+#[derive(Clone, Copy)]
+struct Visit<'a> {
+    link: LinkId,
+    routed: Routed,
+    extras: &'a Extras,
+}
 
 /// The ends of routes, as the network asks and tells them.
 pub(super) trait Endpoints {
@@ -69,8 +72,6 @@ pub(super) struct Network {
     routes: Vec<Route>,
     /// Packets in queues whose departures are events.
     waiting: Waiting,
-    /// Packets that a queue dropped during one call.
-    dropped: Vec<lfn_path::Packet>,
     /// Those whose queues may drop a packet when it departs, by which a place for a flow becomes free.
     droppers: Vec<LinkId>,
     /// In order of time.
@@ -86,7 +87,6 @@ impl Network {
         Network {
             routes: config.routes.iter().map(|route| Route::new(route, &links)).collect(),
             waiting: Waiting::default(),
-            dropped: Vec::new(),
             droppers: (0..)
                 .zip(&config.links)
                 .filter(|(_, link)| !link.queue.decides_at_arrival())
@@ -162,14 +162,16 @@ impl Network {
 
     /// Bytes that queues hold for packets.
     pub fn memory_bytes(&self) -> usize {
-        self.links.iter().map(LinkState::memory_bytes).sum::<usize>()
-            + self.waiting.memory_bytes()
-            + self.dropped.capacity() * size_of::<lfn_path::Packet>()
+        self.links.iter().map(LinkState::memory_bytes).sum::<usize>() + self.waiting.memory_bytes()
     }
 
     /// The link at a hop.
     fn link_at(&self, hop: Hop) -> LinkId {
         self.routes[hop.route.index()].links[usize::from(hop.number)]
+    }
+
+    fn is_last(&self, hop: Hop) -> bool {
+        usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len()
     }
 
     /// A packet arrives at the link of its hop.
@@ -182,35 +184,35 @@ impl Network {
     ) {
         let now = scheduler.now;
         let Routed { hop, packet } = routed;
-        let at = self.link_at(hop);
+        let link = self.link_at(hop);
+        let visit = Visit { link, routed, extras };
         if self.capture.is_some() {
-            self.record_arrival(now, ends, at, routed, extras);
+            self.record_arrival(now, ends, &visit);
         }
-        let AtQueue { bytes, ect, last_leg } = ends.at_queue(hop.class, packet);
-        let ect = ect && hop.number <= self.routes[hop.route.index()].last_marking;
-        let link = &mut self.links[at.index()];
-        if !link.modelled {
-            let departs = now + link.serialisation(bytes);
-            if link.may_lose(hop.class) && link.chooses(hop.class, packet) {
-                return self.lose(now, ends, at, departs, routed);
+        let mut seen = ends.at_queue(hop.class, packet);
+        seen.ect &= hop.number <= self.routes[hop.route.index()].last_marking;
+        if !self.is_last(hop) {
+            seen.last_leg = Time::ZERO;
+        }
+        // An opportunity of a trace that is used at once comes after all that arrives with it.
+        if self.link(link).look_at > now {
+            self.settle_link(scheduler, ends, link, now);
+        }
+        let arrival = Arrival { now, routed, seen, extras };
+        match self.links[link.index()].admit(arrival, &mut self.waiting) {
+            Admission::Dropped => self.drop_packet(now, ends, &visit),
+            Admission::Lost(departs) => self.lose(now, ends, &visit, departs),
+            Admission::Departs { at, marked } => {
+                self.depart(scheduler, ends, &Visit { routed: routed.marked(marked), ..visit }, at);
             }
-            return self.depart(scheduler, ends, at, departs, routed, extras);
-        }
-        let draws = &mut link.draws;
-        let kind = hop.class.packet_kind();
-        match &mut link.server {
-            Server::Closed(server) => match server.offer(now, kind, bytes, ect, || draws.f64()) {
-                Offer::Dropped(_) => self.drop_packet(now, ends, at, routed, extras),
-                Offer::Departs { at: departs, marked } => {
-                    if link.chooses(hop.class, packet) {
-                        self.lose(now, ends, at, departs, routed);
-                    } else {
-                        self.depart(scheduler, ends, at, departs, routed.marked(marked), extras);
-                    }
+            Admission::Queued { lost, look } => {
+                if lost {
+                    ends.on_lost(now, hop.class, packet);
                 }
-            },
-            Server::Queued(_) => {
-                self.enqueue(scheduler, ends, at, &AtQueue { bytes, ect, last_leg }, routed, extras);
+                if look != Look::AsBefore {
+                    self.look(scheduler, link, look == Look::Exactly);
+                }
+                self.take_dropped(now, ends, link);
             }
         }
     }
@@ -218,74 +220,16 @@ impl Network {
     /// Records a packet that arrives at a link.
     #[cold]
     #[inline(never)]
-    fn record_arrival(
-        &mut self,
-        now: Time,
-        ends: &impl Endpoints,
-        at: LinkId,
-        Routed { hop, packet }: Routed,
-        extras: &Extras,
-    ) {
+    fn record_arrival(&mut self, now: Time, ends: &impl Endpoints, visit: &Visit) {
         if let Some(capture) = &mut self.capture {
+            let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
             let view = ends.view(hop.class, packet);
-            capture.arrives(now, at, hop.number == 0, &view, packet, &extras.blocks);
+            capture.arrives(now, link, hop.number == 0, &view, packet, &extras.blocks);
         }
     }
 
-    /// A packet comes to a queue whose departures are events.
-    fn enqueue(
-        &mut self,
-        scheduler: &mut Scheduler,
-        ends: &mut impl Endpoints,
-        at: LinkId,
-        seen: &AtQueue,
-        routed: Routed,
-        extras: &Extras,
-    ) {
-        let now = scheduler.now;
-        let Routed { hop, packet } = routed;
-        // An opportunity of a trace that is used at once comes after all that arrives with it.
-        if self.links[at.index()].look_at > now {
-            self.settle_link(scheduler, ends, at, now);
-        }
-        let is_last = usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len();
-        let link = &mut self.links[at.index()];
-        let may_be_lost = link.may_lose(hop.class);
-        let Server::Queued(server) = &mut link.server else { return };
-        if let Some(router) = &mut link.router {
-            router.advance(now, server.waiting_bytes());
-            let asks = if hop.class.asks_routers() { &extras.header } else { &Header::None };
-            router.arrive(seen.bytes, asks);
-        }
-        let words @ [word, more] = self.waiting.put(routed, extras, may_be_lost);
-        let queued = lfn_path::Packet {
-            word,
-            more,
-            flow: fair_queueing_key(hop.class, packet),
-            bytes: seen.bytes,
-            kind: hop.class.packet_kind(),
-            ect: seen.ect,
-            ce: packet.ce() && seen.ect,
-        };
-        let draws = &mut link.draws;
-        let due = server.enqueue(now, queued, || draws.f64(), &mut self.dropped);
-        if may_be_lost {
-            let joined = self.dropped.iter().all(|dropped| dropped.more != more);
-            if joined && link.chooses(hop.class, packet) {
-                self.waiting.lose(words);
-                ends.on_lost(now, hop.class, packet);
-            }
-        }
-        let last_leg = if is_last { seen.last_leg } else { Time::ZERO };
-        if due.is_some() || last_leg < link.last_leg {
-            link.last_leg = link.last_leg.min(last_leg);
-            self.look(scheduler, at, due == Some(now));
-        }
-        self.take_dropped(now, ends, at);
-    }
-
-    /// Sees to it that the departures of a link are computed in time: before anything happens that they bring
-    /// about, or when they happen, if `exactly` or if the link is recorded, whose rows come in order of time.
+    /// Ensures that an event computes the departures of a link in time: before they have an effect, or when they
+    /// happen, if `exactly` or if the link is recorded, whose rows are in order of time.
     fn look(&mut self, scheduler: &mut Scheduler, at: LinkId, exactly: bool) {
         let exactly = exactly || self.capture.as_ref().is_some_and(|capture| capture.records(at));
         let link = &mut self.links[at.index()];
@@ -299,45 +243,38 @@ impl Network {
     /// Counts the packets that a queue dropped in the last call.
     #[inline(always)]
     fn take_dropped(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId) {
-        if !self.dropped.is_empty() {
+        if !self.waiting.dropped.is_empty() {
             self.count_dropped(now, ends, at);
         }
     }
 
     fn count_dropped(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId) {
-        while let Some(queued) = self.dropped.pop() {
+        while let Some(queued) = self.waiting.dropped.pop() {
             let Waited { routed, extras, lost } = self.waiting.take([queued.word, queued.more]);
             // Already counted as a random loss; do not count the drop again.
             if !lost {
-                self.drop_packet(now, ends, at, routed, &extras);
+                self.drop_packet(now, ends, &Visit { link: at, routed, extras: &extras });
             } else if !routed.hop.class.is_data() {
                 self.acks_dropped += 1;
             }
         }
     }
 
-    /// A packet that leaves link `at` at `departs`, now or later, is lost behind it.
-    fn lose(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId, departs: Time, routed: Routed) {
-        let Routed { hop, packet } = routed;
+    /// A packet that leaves its link at `departs`, now or later, is lost behind it.
+    fn lose(&mut self, now: Time, ends: &mut impl Endpoints, visit: &Visit, departs: Time) {
+        let Routed { hop, packet } = visit.routed;
         if hop.class.is_data() {
-            self.links[at.index()].loss.lose(now, departs);
+            self.link_mut(visit.link).loss.lose(now, departs);
         } else {
             self.acks_dropped += 1;
         }
         ends.on_lost(now, hop.class, packet);
     }
 
-    fn drop_packet(
-        &mut self,
-        now: Time,
-        ends: &mut impl Endpoints,
-        at: LinkId,
-        routed: Routed,
-        extras: &Extras,
-    ) {
-        let Routed { hop, packet } = routed;
+    fn drop_packet(&mut self, now: Time, ends: &mut impl Endpoints, visit: &Visit) {
+        let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
         if let Some(capture) = &mut self.capture {
-            capture.dropped(now, at, &ends.view(hop.class, packet), packet, &extras.blocks);
+            capture.dropped(now, link, &ends.view(hop.class, packet), packet, &extras.blocks);
         }
         if !hop.class.is_data() {
             self.acks_dropped += 1;
@@ -345,23 +282,15 @@ impl Network {
         ends.on_dropped(now, hop.class, packet);
     }
 
-    /// A packet's last bit leaves link `at` at `departs`, now or later.
+    /// The last bit of a packet leaves its link at `departs`, now or later.
     #[inline(always)]
-    fn depart(
-        &mut self,
-        scheduler: &mut Scheduler,
-        ends: &mut impl Endpoints,
-        at: LinkId,
-        departs: Time,
-        routed: Routed,
-        extras: &Extras,
-    ) {
-        let Routed { hop, mut packet } = routed;
-        if self.links[at.index()].bleaches && hop.class == Class::Data {
+    fn depart(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, visit: &Visit, departs: Time) {
+        let &Visit { link: at, routed: Routed { hop, mut packet }, extras } = visit;
+        let link = &mut self.links[at.index()];
+        if link.bleaches && hop.class == Class::Data {
             packet = packet.bleached();
         }
         let routed = Routed { hop, packet };
-        let link = &mut self.links[at.index()];
         let mut arrives = departs.after(link.delay);
         let mut twice = false;
         if let (Some(motion), true) = (&mut link.motion, hop.class.has_payload()) {
@@ -370,7 +299,7 @@ impl Network {
             arrives = acks.arrival(departs, link.delay);
         }
         if self.capture.is_some() {
-            self.record_departure(ends, at, [departs, arrives], twice, routed, extras);
+            self.record_departure(ends, &Visit { routed, ..*visit }, [departs, arrives], twice);
         }
         if twice {
             self.copies += 1;
@@ -380,25 +309,25 @@ impl Network {
         self.arrive(scheduler, ends, arrives, routed, extras);
     }
 
-    /// Records a packet that leaves link `at` and arrives behind it at these times, and where it then reaches its host.
+    /// Records a packet that leaves its link and arrives behind it at these times, and where it then reaches its host.
     #[cold]
     #[inline(never)]
     fn record_departure(
         &mut self,
         ends: &impl Endpoints,
-        at: LinkId,
+        visit: &Visit,
         [departs, arrives]: [Time; 2],
         twice: bool,
-        Routed { hop, packet }: Routed,
-        extras: &Extras,
     ) {
+        let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
+        let is_last = self.is_last(hop);
         let Some(capture) = &mut self.capture else { return };
         let view = ends.view(hop.class, packet);
-        capture.departs(departs, at, &view, packet, &extras.blocks);
-        if usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len() {
+        capture.departs(departs, link, &view, packet, &extras.blocks);
+        if is_last {
             let reaches = arrives + ends.at_queue(hop.class, packet).last_leg;
             for _ in 0..=u8::from(twice) {
-                capture.received(reaches, at, &view, packet, &extras.blocks);
+                capture.received(reaches, link, &view, packet, &extras.blocks);
             }
         }
     }
@@ -429,8 +358,8 @@ impl Network {
     /// The departures of link `at` are to be computed, unless that was put off.
     pub fn on_depart(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, at: LinkId) {
         let now = scheduler.now;
-        if self.links[at.index()].look_at == now {
-            self.links[at.index()].look_at = Time::NEVER;
+        if self.link(at).look_at == now {
+            self.link_mut(at).look_at = Time::NEVER;
             self.settle_link(scheduler, ends, at, now);
             self.look(scheduler, at, false);
         }
@@ -454,41 +383,23 @@ impl Network {
     /// Computes the departures of a link up to `until`.
     #[inline]
     fn settle_link(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, at: LinkId, until: Time) {
-        while self.links[at.index()].free_at() <= until {
+        while self.link(at).free_at() <= until {
             self.depart_next(scheduler, ends, at);
         }
     }
 
     /// The server of link `at` is free, now or before.
     fn depart_next(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, at: LinkId) {
-        let link = &mut self.links[at.index()];
-        let Server::Queued(server) = &mut link.server else { return };
-        let now = server.free_at();
-        if let Some(router) = &mut link.router {
-            router.advance(now, server.waiting_bytes());
-        }
-        let gone = server.depart(now, &mut self.dropped).0;
+        let (now, gone) = self.links[at.index()].release(&mut self.waiting);
         self.take_dropped(now, ends, at);
-        let Some(queued) = gone else { return };
-        let Waited { routed: Routed { hop, packet }, mut extras, lost } =
-            self.waiting.take([queued.word, queued.more]);
-        if lost {
-            if hop.class.is_data() {
-                self.links[at.index()].loss.lost += 1;
-            } else {
-                self.acks_dropped += 1;
-            }
-            return;
+        let Some(Waited { routed, extras, lost }) = gone else { return };
+        if !lost {
+            self.depart(scheduler, ends, &Visit { link: at, routed, extras: &extras }, now);
+        } else if routed.hop.class.is_data() {
+            self.link_mut(at).loss.lost += 1;
+        } else {
+            self.acks_dropped += 1;
         }
-        let packet = packet.marked(queued.ce && hop.class == Class::Data);
-        if let LinkState { router: Some(router), server: Server::Queued(server), .. } =
-            &mut self.links[at.index()]
-        {
-            let mut none = Header::None;
-            let header = if hop.class.asks_routers() { &mut extras.header } else { &mut none };
-            router.depart(queued.bytes, server.waiting_bytes(), header);
-        }
-        self.depart(scheduler, ends, at, now, Routed { hop, packet }, &extras);
     }
 
     /// A link or a route changes. Departures before now have been computed.
@@ -507,10 +418,10 @@ impl Network {
                 self.look(scheduler, at, false);
             }
             Changed::Delay(at, delay) => {
-                self.links[at.index()].delay = delay;
+                self.link_mut(at).delay = delay;
                 self.look(scheduler, at, false);
             }
-            Changed::Loss(at, p) => self.links[at.index()].change_loss(p),
+            Changed::Loss(at, p) => self.link_mut(at).change_loss(p),
             Changed::Route { .. } => {
                 // Packets in queues may now have a shorter way from there.
                 for at in 0..self.links.len() {
@@ -519,18 +430,5 @@ impl Network {
                 }
             }
         }
-    }
-}
-
-/// By what fair queueing tells packets apart: the flow, and whether it is its data or its ACKs; over UDT,
-/// which way they go.
-fn fair_queueing_key(class: Class, packet: Packet) -> u32 {
-    let flow = (packet.flow().index() as u32) << 2;
-    match class {
-        Class::Data | Class::Ack | Class::Udp => flow | class as u32,
-        Class::Syn => flow | Class::Data as u32,
-        Class::SynAck => flow | Class::Ack as u32,
-        Class::UdtData => UDT_KEY | flow,
-        Class::UdtControl => UDT_KEY | flow | u32::from(packet.is_to_sender()),
     }
 }

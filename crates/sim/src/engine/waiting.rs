@@ -31,6 +31,8 @@ pub(super) struct Waiting {
     /// The next serial number, and those of packets that are lost behind their queue.
     serial: u64,
     lost: BTreeSet<u64>,
+    /// Packets that a queue dropped during one call.
+    pub dropped: Vec<lfn_path::Packet>,
     /// Data packets, and others.
     pub data: u64,
     pub acks: u64,
@@ -123,7 +125,8 @@ impl Waiting {
 
     pub fn memory_bytes(&self) -> usize {
         let lists = self.kept.capacity() * size_of::<Kept>() + self.free.capacity() * size_of::<u32>();
-        lists + tree_bytes::<u64>(self.lost.len())
+        let dropped = self.dropped.capacity() * size_of::<lfn_path::Packet>();
+        lists + dropped + tree_bytes::<u64>(self.lost.len())
     }
 }
 
