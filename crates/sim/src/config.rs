@@ -14,7 +14,7 @@ use crate::application::Application;
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
 use crate::breaker::Breaker;
-pub use crate::ids::{LinkId, RouteId};
+pub use crate::clock::ids::{LinkId, RouteId};
 use crate::misbehaving::Misbehaviour;
 use crate::traffic::udp;
 use crate::traffic::Model;

@@ -1,25 +1,23 @@
 #![doc = include_str!("../README.md")]
 
-pub mod ack_path;
 pub mod application;
 pub mod background;
 pub mod breaker;
+mod clock;
 pub mod config;
-mod delays;
+mod ends;
 mod engine;
-mod events;
-mod flow;
-mod ids;
-pub mod impair;
+mod error;
 mod memory;
 pub mod misbehaving;
-mod packet;
+mod network;
 pub mod rng;
-mod scheduler;
 mod summary;
 pub mod tables;
 pub mod traffic;
 
-pub use engine::{Held, Outcome, Sim, SimError};
+pub use engine::{Held, Outcome, Sim};
+pub use error::SimError;
+pub use network::{ack_path, impair};
 pub use summary::{BackgroundSummary, Conservation, FlowSummary, LinkSummary, Memory, Summary};
 pub use tables::Tables;

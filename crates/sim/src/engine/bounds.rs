@@ -4,13 +4,13 @@
 use lfn_path::Service;
 use lfn_units::Time;
 
-use super::error::SimError;
-use super::network::Network;
 use super::sim::Sim;
-use super::streams::Streams;
+use crate::clock::ids::{FlowId, LinkId, RouteId};
 use crate::config::{Changed, Connection};
-use crate::ids::{FlowId, LinkId, RouteId};
+use crate::ends::streams::Streams;
+use crate::error::SimError;
 use crate::misbehaving::Misbehaviour;
+use crate::network::Network;
 use crate::summary::{FlowSummary, LinkSummary};
 
 /// Sums of floating-point numbers are exact to this.

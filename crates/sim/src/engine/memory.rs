@@ -1,8 +1,8 @@
 //! Memory of a run in progress.
 
 use super::sim::Sim;
-use super::transfers::Transfer;
 use crate::config::Connection;
+use crate::ends::transfers::Transfer;
 
 /// Bytes that a run holds, by what they are for.
 #[derive(Clone, Copy, Debug)]

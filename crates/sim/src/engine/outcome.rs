@@ -1,12 +1,12 @@
 //! The end of a run: every packet accounted for, and the run in numbers.
 
-use super::context::Context;
-use super::ends::Ends;
-use super::error::SimError;
-use super::network::Found;
-use super::record::mix;
 use super::sim::Sim;
-use crate::flow::Flow;
+use crate::ends::context::Context;
+use crate::ends::flow::Flow;
+use crate::ends::record::mix;
+use crate::ends::Ends;
+use crate::error::SimError;
+use crate::network::Found;
 use crate::summary::{Conservation, FlowSummary, LinkSummary, Memory, Summary};
 use crate::tables::Tables;
 

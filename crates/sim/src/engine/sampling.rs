@@ -4,13 +4,13 @@ use lfn_tcp::State;
 use lfn_udt::Connection;
 use lfn_units::Time;
 
-use super::context::Context;
-use super::ends::Ends;
-use super::streams::Streams;
-use super::tcp::TcpFlows;
-use super::transfers::Transfer;
-use super::udt::UdtFlow;
-use crate::flow::Flow;
+use crate::ends::context::Context;
+use crate::ends::flow::Flow;
+use crate::ends::streams::Streams;
+use crate::ends::tcp::TcpFlows;
+use crate::ends::transfers::Transfer;
+use crate::ends::udt::UdtFlow;
+use crate::ends::Ends;
 use crate::tables::{FlowRow, ProbeRow, QueueRow, Tables};
 
 /// How many transfers ahead a flow is fetched: the state of thousands is not in the cache.

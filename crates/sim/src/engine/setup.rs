@@ -8,27 +8,27 @@ use lfn_path::{Bernoulli, RouterConfig, Service};
 use lfn_tcp::SenderConfig;
 use lfn_units::{Rate, Time};
 
-use super::breakers::Breakers;
-use super::context::Context;
-use super::ends::Ends;
-use super::error::SimError;
-use super::links::{LinkState, Use};
-use super::network::Network;
-use super::record::Record;
 use super::sim::Sim;
-use super::sources::Sources;
-use super::streams::Streams;
-use super::tcp::{AtWarmup, Reported, TcpFlows};
-use super::transfers::transfers;
-use super::udp::UdpSources;
-use super::udt::UdtFlows;
+use crate::clock::events::Kind;
+use crate::clock::ids::{LinkId, RouteId};
+use crate::clock::scheduler::Scheduler;
 use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig, Watched};
-use crate::events::Kind;
-use crate::flow::FlowSetup;
-use crate::ids::{LinkId, RouteId};
+use crate::ends::breakers::Breakers;
+use crate::ends::context::Context;
+use crate::ends::flow::FlowSetup;
+use crate::ends::record::Record;
+use crate::ends::sources::Sources;
+use crate::ends::streams::Streams;
+use crate::ends::tcp::{AtWarmup, Reported, TcpFlows};
+use crate::ends::transfers::transfers;
+use crate::ends::udp::UdpSources;
+use crate::ends::udt::UdtFlows;
+use crate::ends::Ends;
+use crate::error::SimError;
 use crate::misbehaving::Misbehaviour;
+use crate::network::links::{LinkState, Use};
+use crate::network::Network;
 use crate::rng;
-use crate::scheduler::Scheduler;
 
 impl Sim {
     /// A simulation at time 0.

@@ -3,15 +3,15 @@
 use lfn_header::Header;
 use lfn_units::Time;
 
-use super::context::Context;
-use super::ends::Ends;
 use super::sampling;
-use super::transfers::Transfer;
+use crate::clock::events::{Kind, LineId};
+use crate::clock::ids::{FlowId, LinkId};
+use crate::clock::packet::Extras;
+use crate::clock::scheduler::Departing;
 use crate::config::{Changed, Connection};
-use crate::events::{Kind, LineId};
-use crate::ids::{FlowId, LinkId};
-use crate::packet::Extras;
-use crate::scheduler::Departing;
+use crate::ends::context::Context;
+use crate::ends::transfers::Transfer;
+use crate::ends::Ends;
 
 /// A simulation under way.
 pub struct Sim {

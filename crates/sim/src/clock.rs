@@ -1,0 +1,6 @@
+//! Clock, pending events, and packets under way.
+
+pub(crate) mod events;
+pub(crate) mod ids;
+pub(crate) mod packet;
+pub(crate) mod scheduler;

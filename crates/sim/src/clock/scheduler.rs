@@ -1,0 +1,348 @@
+//! The clock and all pending events; packets in flight between two points, and those that set out.
+//!
+//! Packets with the same delay keep their order, also packets of different flows: they share a delay line, a
+//! FIFO of which only the head is an event. A packet that would break a line's order (an ACK of a timer,
+//! a path that became shorter, jitter) is an event of its own. So the cost of an event grows with the number
+//! of different distances, not with packets or flows, and the order is that of (time, kind, flow)
+//! either way.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use lfn_header::Header;
+use lfn_tcp::{prefetch, prefetch_behind, Acknowledgement, Range};
+use lfn_units::Time;
+
+use super::events::{Events, Kind, LineId};
+use super::ids::{FlowId, LinkId};
+use super::packet::{Extras, Hop, Packet, Routed};
+
+/// Two cache lines of packets.
+const PACKETS_AHEAD: usize = 8;
+
+/// A line of packets, 16 bytes each with their times; SACK blocks and headers, which few have, stand in
+/// lines of their own.
+#[derive(Debug)]
+struct DelayLine {
+    kind: Kind,
+    hop: Hop,
+    /// When the last packet arrives.
+    last: Time,
+    packets: VecDeque<(Time, Packet)>,
+    blocks: VecDeque<Range>,
+    headers: VecDeque<Header>,
+}
+
+impl DelayLine {
+    #[inline(always)]
+    fn push_extras(&mut self, packet: Packet, extras: &Extras) {
+        for &block in &extras.blocks[..packet.blocks()] {
+            self.blocks.push_back(block);
+        }
+        if packet.is_headed() {
+            self.headers.push_back(extras.header);
+        }
+    }
+
+    /// Pops the SACK blocks and the header of the packet that was popped last.
+    fn pop_extras(&mut self, packet: Packet, extras: &mut Extras) {
+        for (slot, block) in extras.blocks.iter_mut().zip(self.blocks.drain(..packet.blocks())) {
+            *slot = block;
+        }
+        if packet.is_headed() {
+            extras.header = self.headers.pop_front().unwrap_or_default();
+        }
+    }
+
+    /// Whether a packet may stand behind those on the line.
+    #[inline(always)]
+    fn is_in_order(&self, at: Time, flow: FlowId) -> bool {
+        at > self.last || self.packets.back().is_none_or(|last| (last.0, last.1.flow()) <= (at, flow))
+    }
+}
+
+/// A packet out of line.
+#[derive(Debug)]
+struct Late {
+    at: Time,
+    line: LineId,
+    packet: Packet,
+    extras: Extras,
+}
+
+/// An event of a timer happens: whether it is one that is still known. `pending` as in [`Scheduler::set_timer`].
+pub(crate) fn timer_fires([at, later]: [&mut Time; 2], now: Time) -> bool {
+    let is_due = *at <= now;
+    if is_due {
+        *at = std::mem::replace(later, Time::NEVER);
+    }
+    is_due
+}
+
+/// A packet that sets out at a hop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departing {
+    pub routed: Routed,
+    pub header: Header,
+}
+
+/// All that an end may send now. It is asked for its packets one by one: a window of them may be large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Burst {
+    None,
+    /// A flow over TCP.
+    Tcp(FlowId),
+    /// An end of a flow over UDT.
+    Udt(usize),
+}
+
+/// The clock, all pending events, and all packets under way.
+#[derive(Debug, Default)]
+pub(crate) struct Scheduler {
+    /// Simulated time reached.
+    pub now: Time,
+    events: Events,
+    lines: Vec<DelayLine>,
+    /// Those that flows share, by what is at their end, the link at their beginning, and their delay.
+    shared: BTreeMap<(Kind, LinkId, Hop, Time), LineId>,
+    /// Packets out of line, by the order in which they were sent; the first has number `late_base`.
+    late: VecDeque<Option<Late>>,
+    late_base: u32,
+    /// Packets that set out now.
+    departing: VecDeque<Departing>,
+    /// `None` if nothing sets out now.
+    burst: Option<Burst>,
+}
+
+impl Scheduler {
+    /// The next event: when, what, of which flow (or link), on which delay line.
+    #[inline(always)]
+    pub fn peek(&self) -> Option<(Time, Kind, usize, LineId)> {
+        self.events.peek()
+    }
+
+    /// Removes the next event, which is not the arrival of a packet.
+    pub fn pop(&mut self) {
+        self.events.pop();
+    }
+
+    /// Something happens at `at`: of this kind, to this flow, link or other part.
+    pub fn schedule(&mut self, at: Time, kind: Kind, index: usize) {
+        self.events.push(at, kind, index);
+    }
+
+    /// The same where it is rare, for a loop over packets that needs its registers.
+    #[cold]
+    #[inline(never)]
+    pub fn schedule_rare(&mut self, at: Time, kind: Kind, index: usize) {
+        self.schedule(at, kind, index);
+    }
+
+    /// Sees to it that a timer is an event, or one before it is. Its earliest pending event is known, and the
+    /// earliest after that: without the second a timer that moves to and fro would leave an event behind each
+    /// time.
+    #[inline(always)]
+    pub fn set_timer(&mut self, [at, later]: [&mut Time; 2], deadline: Time, kind: Kind, index: usize) {
+        if deadline < *at {
+            *later = std::mem::replace(at, deadline);
+            self.schedule(deadline.max(self.now), kind, index);
+        }
+    }
+
+    /// Index of the next event that is not the arrival of a packet.
+    #[inline]
+    pub fn next_timer(&self) -> usize {
+        self.events.next_other()
+    }
+
+    /// The network takes a packet that sets out, before the next event.
+    pub fn hand_over(&mut self, departing: Departing) {
+        self.departing.push_back(departing);
+        self.burst.get_or_insert(Burst::None);
+    }
+
+    /// The network takes a burst behind what was handed over before, before the next event. An event has one
+    /// at most.
+    #[inline]
+    pub fn hand_over_burst(&mut self, burst: Burst) {
+        debug_assert!(self.burst.is_none_or(|before| before == Burst::None || before == burst));
+        self.burst = Some(burst);
+    }
+
+    /// Whether anything sets out now.
+    #[inline(always)]
+    pub fn has_departing(&self) -> bool {
+        self.burst.is_some()
+    }
+
+    /// The next packet that was handed over.
+    pub fn take_departing(&mut self) -> Option<Departing> {
+        self.departing.pop_front()
+    }
+
+    /// The burst behind all packets that were handed over.
+    pub fn take_burst(&mut self) -> Burst {
+        self.burst.take().unwrap_or(Burst::None)
+    }
+
+    /// A new line, at whose end packets are events of this kind at this place.
+    pub fn add_line(&mut self, kind: Kind, hop: Hop) -> LineId {
+        let (packets, blocks, headers) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        self.lines.push(DelayLine { kind, hop, last: Time::ZERO, packets, blocks, headers });
+        LineId::new(self.lines.len() as u32 - 1)
+    }
+
+    /// The delay line from link `from`, `delay` long, to events of this kind at this hop; made when first used.
+    pub fn shared_line(&mut self, kind: Kind, from: LinkId, hop: Hop, delay: Time) -> LineId {
+        if let Some(&line) = self.shared.get(&(kind, from, hop, delay)) {
+            return line;
+        }
+        let line = self.add_line(kind, hop);
+        self.shared.insert((kind, from, hop, delay), line);
+        line
+    }
+
+    /// An empty line leads to another place from now on.
+    pub fn aim(&mut self, line: LineId, hop: Hop) {
+        let line = &mut self.lines[line.index()];
+        debug_assert!(line.packets.is_empty());
+        line.hop = hop;
+    }
+
+    /// All packets under way: when they arrive, at what kind of event, and where.
+    pub fn packets(&self) -> impl Iterator<Item = (Time, Kind, Hop)> + '_ {
+        let on_lines =
+            self.lines.iter().flat_map(|line| line.packets.iter().map(|&(at, _)| (at, line.kind, line.hop)));
+        let late = self.late.iter().flatten().map(|late| {
+            let line = &self.lines[late.line.index()];
+            (late.at, line.kind, line.hop)
+        });
+        on_lines.chain(late)
+    }
+
+    /// Bytes of memory of events, of lines and of what is under way.
+    pub fn memory_bytes(&self) -> usize {
+        let bytes = |line: &DelayLine| {
+            (line.packets.capacity() + line.blocks.capacity()) * 16
+                + line.headers.capacity() * size_of::<Header>()
+        };
+        self.events.memory_bytes()
+            + self.lines.iter().map(bytes).sum::<usize>()
+            + self.lines.capacity() * size_of::<DelayLine>()
+            + self.late.capacity() * size_of::<Option<Late>>()
+            + self.departing.capacity() * size_of::<Departing>()
+    }
+
+    /// The packet will be at the end of the line at `at`. `extras`: its SACK blocks, as many as it says, and its header.
+    #[inline(always)]
+    pub fn push(&mut self, id: LineId, at: Time, packet: Packet, extras: Option<&Extras>) {
+        let packet = packet.headed(extras.is_some_and(|extras| !extras.header.is_none()));
+        let line = &mut self.lines[id.index()];
+        let flow = packet.flow();
+        if line.packets.is_empty() {
+            self.events.push_line(at, line.kind, flow.index(), id);
+        } else if !line.is_in_order(at, flow) {
+            let extras = extras.copied().unwrap_or_default();
+            return self.push_late(Late { at, line: id, packet, extras });
+        }
+        line.last = at;
+        line.packets.push_back((at, packet));
+        if let Some(extras) = extras.filter(|_| packet.has_extras()) {
+            line.push_extras(packet, extras);
+        }
+    }
+
+    /// Brings the places near that packets on `line` will take next. Returns the first packets on it: all of
+    /// them, or those up to the end of their ring.
+    #[inline(always)]
+    pub fn prefetch(&self, line: LineId) -> &[(Time, Packet)] {
+        let Some(line) = self.lines.get(line.index()) else { return &[] };
+        if let Some(last) = line.packets.back() {
+            prefetch_behind(last);
+        }
+        let (packets, _) = line.packets.as_slices();
+        if let Some(packet) = packets.get(PACKETS_AHEAD) {
+            prefetch(packet);
+        }
+        packets
+    }
+
+    #[cold]
+    fn push_late(&mut self, late: Late) {
+        let number = self.late_base.wrapping_add(self.late.len() as u32);
+        let kind = self.lines[late.line.index()].kind;
+        self.events.push_line(late.at, kind, late.packet.flow().index(), LineId::late(number));
+        self.late.push_back(Some(late));
+    }
+
+    /// Pops the first packet of the line of the next event; the event becomes that of the packet behind it.
+    #[inline(always)]
+    fn pop_head(&mut self, line: LineId) -> Option<(Time, Packet)> {
+        let line = &mut self.lines[line.index()];
+        let head = line.packets.pop_front();
+        match line.packets.front() {
+            Some(&(at, next)) => self.events.reschedule_next(at, next.flow().index()),
+            None => self.events.pop_line(),
+        }
+        head
+    }
+
+    /// Pops the packet of the next event: its hop and its word. `extras`, the default before, become those of the
+    /// packet. `None` if nothing is there.
+    #[inline(always)]
+    pub fn pop_packet(&mut self, line: LineId, extras: &mut Extras) -> Option<Routed> {
+        if line.is_late() {
+            let late = self.pop_late(line)?;
+            *extras = late.extras;
+            return Some(Routed { hop: self.lines[late.line.index()].hop, packet: late.packet });
+        }
+        let (_, packet) = self.pop_head(line)?;
+        let line = &mut self.lines[line.index()];
+        if packet.has_extras() {
+            line.pop_extras(packet, extras);
+        }
+        Some(Routed { hop: line.hop, packet })
+    }
+
+    /// Pops the ACK of the next event into `ack`: [`Scheduler::pop_packet`] for the sender of a flow. `near` is a segment
+    /// number less than 2^31 from the ACK's. `ack.sack` beyond the ACK's blocks keeps what it held. A header, which few
+    /// ACKs have, goes to `headed`. (An `Option` of this size by value costs a tenth of the run.)
+    #[inline(always)]
+    pub fn pop_ack(
+        &mut self,
+        line: LineId,
+        near: u64,
+        ack: &mut Acknowledgement,
+        headed: impl FnOnce(Header),
+    ) {
+        if line.is_late() {
+            let Some(late) = self.pop_late(line) else { return };
+            late.packet.fill(late.at, near, ack);
+            ack.sack = late.extras.blocks;
+            if late.packet.is_headed() {
+                headed(late.extras.header);
+            }
+            return;
+        }
+        let Some((at, packet)) = self.pop_head(line) else { return };
+        packet.fill(at, near, ack);
+        if packet.has_extras() {
+            let mut extras = Extras { blocks: ack.sack, header: Header::None };
+            self.lines[line.index()].pop_extras(packet, &mut extras);
+            ack.sack = extras.blocks;
+            if packet.is_headed() {
+                headed(extras.header);
+            }
+        }
+    }
+
+    #[cold]
+    fn pop_late(&mut self, line: LineId) -> Option<Late> {
+        self.events.pop_line();
+        let late = self.late.get_mut(line.late_since(self.late_base)).and_then(Option::take);
+        while let Some(None) = self.late.front() {
+            self.late.pop_front();
+            self.late_base = self.late_base.wrapping_add(1);
+        }
+        late
+    }
+}

@@ -1,0 +1,574 @@
+//! Flows over TCP.
+
+mod report;
+mod reported;
+mod watched;
+
+use lfn_header::Header;
+use lfn_tcp::Acknowledgement;
+use lfn_units::Time;
+
+use super::context::Context;
+use super::flow::{last_payload_bytes, Flow, FlowSetup, Origin, Role};
+use super::handshake::Handshakes;
+use crate::clock::events::{Kind, LineId};
+use crate::clock::ids::{FlowId, LinkId, RouteId};
+use crate::clock::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
+use crate::clock::scheduler::{Burst, Scheduler};
+use crate::config::Config;
+use crate::network::links::Server;
+use crate::tables::EventRow;
+use crate::traffic::Direction;
+use report::Counts;
+pub(crate) use reported::{AtWarmup, Reported};
+
+/// Flows whose state the cache of a core holds; with more, what comes next is fetched ahead.
+const CACHED_FLOWS: usize = 500;
+
+/// All flows over TCP: first those that are reported one by one, then those of traffic sources.
+pub(crate) struct TcpFlows {
+    flows: Vec<Flow>,
+    reported: Vec<Reported>,
+    /// Flows over UDT, whose numbers precede those of the flows of traffic sources.
+    udt_flows: usize,
+    handshakes: Handshakes,
+    /// Places of flows that are done, by when they became free.
+    free: Vec<(Time, FlowId)>,
+    /// Of flows that are done, by traffic source.
+    retired: Vec<Counts>,
+    acks_sent: u64,
+    acks_taken: u64,
+}
+
+impl TcpFlows {
+    /// No flows yet, but room for those that are reported, and counters of `sources` traffic sources.
+    pub fn new(config: &Config, sources: usize) -> TcpFlows {
+        let reported = config.flows.len();
+        TcpFlows {
+            flows: Vec::with_capacity(reported),
+            reported: Vec::with_capacity(reported),
+            udt_flows: config.udt.len(),
+            handshakes: Handshakes::default(),
+            free: Vec::new(),
+            retired: vec![Counts::default(); sources],
+            acks_sent: 0,
+            acks_taken: 0,
+        }
+    }
+
+    /// A flow that is reported one by one. All of them come before all others.
+    pub fn add_reported(&mut self, cx: &mut Context, setup: &FlowSetup, reported: Reported) {
+        let (start, stop) = (reported.config.start, reported.config.stop);
+        if stop < cx.duration {
+            cx.scheduler.schedule(stop, Kind::Stop, self.flows.len());
+        }
+        let slow = reported.config.application.is_some();
+        let size_segments = reported.config.size_segments;
+        self.reported.push(reported);
+        self.add(cx, setup, Role::Reported, start, None);
+        if let Some(flow) = self.flows.last_mut().filter(|_| slow) {
+            flow.task().writes_left = size_segments;
+        }
+    }
+
+    /// A flow of a traffic source, without end.
+    pub fn add_long(&mut self, cx: &mut Context, setup: &FlowSetup, start: Time, origin: Origin) {
+        self.add(cx, setup, Role::Long, start, Some(origin));
+    }
+
+    fn add(&mut self, cx: &mut Context, setup: &FlowSetup, role: Role, start: Time, origin: Option<Origin>) {
+        let id = FlowId::new(self.flows.len());
+        let mut flow = Flow::new(setup, role, start);
+        if let Some(origin) = origin {
+            flow.task().origin = origin;
+        }
+        self.flows.push(flow);
+        self.connect(cx, id);
+        cx.scheduler.schedule(start, Kind::Begin, id.index());
+    }
+
+    /// A flow of a traffic source takes a place, that of one that is done if there is any.
+    pub fn begin(&mut self, cx: &mut Context, setup: &FlowSetup, origin: Origin) -> FlowId {
+        let now = cx.scheduler.now;
+        let id = match self.free.pop() {
+            Some((_, id)) => {
+                self.flows[id.index()].reuse(setup, Role::Short, now);
+                id
+            }
+            None => {
+                self.flows.push(Flow::new(setup, Role::Short, now));
+                FlowId::new(self.flows.len() - 1)
+            }
+        };
+        self.flows[id.index()].task().origin = origin;
+        self.connect(cx, id);
+        id
+    }
+
+    /// A flow takes these routes from now on.
+    pub fn reroute(&mut self, cx: &mut Context, id: FlowId, route: RouteId, ack_route: RouteId) {
+        (self.flows[id.index()].path.route, self.flows[id.index()].path.ack_route) = (route, ack_route);
+        self.connect(cx, id);
+    }
+
+    /// Finds the delay lines of a flow for its routes. Flows that are reported share those of equal delay; a
+    /// place of the background has its own, since its flows come with ever other delays.
+    fn connect(&mut self, cx: &mut Context, id: FlowId) {
+        let flow = &mut self.flows[id.index()];
+        let Context { network, scheduler, .. } = cx;
+        let (data, acks) = (network.route(flow.path.route), network.route(flow.path.ack_route));
+        let (data_end, ack_end) = (data.last(), acks.last());
+        let last = network.link(data_end);
+        let hop_by_hop = acks.links.iter().any(|&link| network.meets(link));
+        flow.legs.forward_delay = last.delay + flow.path.forward_access;
+        flow.legs.ack_shift = Time::ZERO;
+        if !hop_by_hop {
+            let pass = |&link: &LinkId| {
+                let link = network.link(link);
+                link.delay + link.serialisation(flow.ack_bytes)
+            };
+            flow.legs.ack_shift =
+                acks.links.iter().map(pass).fold(flow.path.return_access, |sum, delay| sum + delay);
+        }
+        let closed = matches!(last.server, Server::Closed(_));
+        let plain = last.motion.is_none()
+            && !last.bleaches
+            && !network.is_recorded()
+            && !flow.path.is_special
+            && !flow.sender.sends_bursts();
+        flow.legs.direct =
+            (data.links.len() == 1 && closed && plain && !flow.path.by_event).then_some(data_end);
+
+        let to_acks = Hop { class: Class::Ack, route: flow.path.ack_route, number: 0 };
+        let to_receiver = Hop { class: Class::Data, route: flow.path.route, number: 0 };
+        if flow.role == Role::Reported {
+            let mut line = |kind: Kind, from: LinkId, hop: Hop, delay: Time| {
+                scheduler.shared_line(kind, from, hop, delay)
+            };
+            flow.path.lines.to_sender = line(Kind::AckAtSender, ack_end, to_acks, flow.path.return_access);
+            flow.path.lines.to_receiver =
+                line(Kind::AtReceiver, data_end, to_receiver, flow.path.forward_access);
+            let kind = if hop_by_hop { Kind::AtLink } else { Kind::AckAtSender };
+            flow.legs.ack_line =
+                line(kind, data_end, to_acks, flow.path.forward_access + flow.legs.ack_shift);
+            return;
+        }
+        if flow.path.lines.to_link == LineId::NONE {
+            flow.path.lines.to_link = scheduler.add_line(Kind::AtLink, to_acks);
+            flow.path.lines.to_sender = scheduler.add_line(Kind::AckAtSender, to_acks);
+            flow.path.lines.to_receiver = scheduler.add_line(Kind::AtReceiver, to_receiver);
+        }
+        scheduler.aim(flow.path.lines.to_link, to_acks);
+        flow.legs.ack_line = if hop_by_hop { flow.path.lines.to_link } else { flow.path.lines.to_sender };
+    }
+
+    /// A flow begins, with a handshake if it has one.
+    pub fn on_begin(&mut self, cx: &mut Context, id: FlowId) {
+        if let Some(reported) = self.reported.get_mut(id.index()) {
+            reported.started = true;
+        }
+        let flow = &mut self.flows[id.index()];
+        if flow.sender.has_handshake() {
+            self.handshakes.open(&mut cx.scheduler, id, flow);
+        } else {
+            self.transmit(cx, id);
+        }
+        self.on_application(cx, id);
+    }
+
+    /// The slow application of a flow that is reported writes a segment.
+    pub fn on_application(&mut self, cx: &mut Context, id: FlowId) {
+        let now = cx.scheduler.now;
+        let Some(reported) = self.reported.get_mut(id.index()) else { return };
+        let Some(application) = reported.config.application else { return };
+        let flow = &mut self.flows[id.index()];
+        if flow.is_finished() || flow.writes_left() == 0 {
+            return;
+        }
+        flow.task().writes_left -= 1;
+        flow.sender.write_now(now, 1);
+        reported.written += 1;
+        let next = flow.started.after(application.writes_at(reported.written, flow.payload_bytes));
+        if next < cx.duration {
+            cx.scheduler.schedule(next, Kind::Write, id.index());
+        }
+        if !self.handshakes.is_opening(id) {
+            self.transmit(cx, id);
+        }
+    }
+
+    /// Whether a flow is reported one by one.
+    pub fn is_reported(&self, id: FlowId) -> bool {
+        id.index() < self.reported.len()
+    }
+
+    /// A flow sends nothing new any more. It ends when what it sent is acknowledged.
+    pub fn on_stop(&mut self, now: Time, id: FlowId) {
+        let flow = &mut self.flows[id.index()];
+        flow.stop();
+        if flow.is_done() {
+            self.end(now, id);
+        }
+    }
+
+    /// Fetches what the next ACKs on `line` will need, if there are many flows. A flow's place is known
+    /// beforehand, that of its buffers only when the flow is there, and that of repair's only when what
+    /// leads to them is.
+    #[inline(always)]
+    pub fn prefetch(&self, scheduler: &Scheduler, line: LineId) {
+        if self.flows.len() > CACHED_FLOWS {
+            self.prefetch_behind(scheduler, line);
+        }
+    }
+
+    /// Fetches what a sample needs of a flow that is reported.
+    #[inline]
+    pub fn prefetch_sample(&self, place: usize) {
+        if let (Some(flow), Some(reported)) = (self.flows.get(place), self.reported.get(place)) {
+            flow.sender.prefetch();
+            lfn_tcp::prefetch(&flow.finished);
+            lfn_tcp::prefetch(&reported.config.law);
+            lfn_tcp::prefetch(&reported.config.payload_bytes);
+            lfn_tcp::prefetch(&reported.started);
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch_behind(&self, scheduler: &Scheduler, line: LineId) {
+        let packets = scheduler.prefetch(line);
+        let flow =
+            |places: usize| packets.get(places).and_then(|packet| self.flows.get(packet.1.flow().index()));
+        if let Some(flow) = flow(3) {
+            flow.prefetch();
+        }
+        if let Some(flow) = flow(2) {
+            flow.sender.prefetch_buffers();
+            flow.receiver.prefetch_buffers();
+        }
+        if let Some(flow) = flow(1) {
+            flow.sender.prefetch_repair();
+        }
+    }
+
+    /// An ACK reaches its sender. Returns whether all that a flow of a traffic source had to send is
+    /// acknowledged with it.
+    #[inline]
+    pub fn on_ack(&mut self, cx: &mut Context, id: FlowId, line: LineId) -> bool {
+        let now = cx.scheduler.now;
+        let mut ack = Acknowledgement::default();
+        let flow = &mut self.flows[id.index()];
+        let near = flow.sender.una();
+        cx.scheduler.pop_ack(line, near, &mut ack, |header| flow.sender.on_header(now, header));
+        flow.under_way -= 1;
+        self.acks_taken += 1;
+        cx.record.acknowledged(now, id, ack.cumulative);
+        flow.sender.on_ack(now, &ack);
+        if flow.sender.has_events() {
+            self.take_burst_events(cx, id);
+        }
+        self.transmit(cx, id);
+        self.flows[id.index()].is_done() && self.on_done(now, id)
+    }
+
+    /// Sends what the sender may send now.
+    #[inline]
+    pub fn transmit(&mut self, cx: &mut Context, id: FlowId) {
+        let flow = &mut self.flows[id.index()];
+        match flow.legs.direct {
+            Some(at) => self.transmit_direct(cx, id, at),
+            None if flow.sender.waits_for_burst() => flow.set_timer(id, &mut cx.scheduler),
+            None => cx.scheduler.hand_over_burst(Burst::Tcp(id)),
+        }
+    }
+
+    /// Sends over one link, `at`, from which nothing but its queue keeps data: their arrivals are known.
+    fn transmit_direct(&mut self, cx: &mut Context, id: FlowId, at: LinkId) {
+        let now = cx.scheduler.now;
+        let flow = &mut self.flows[id.index()];
+        let Some(mut link) = cx.network.link_mut(at).closed_form() else { return };
+        while let Some(segment) = flow.sender.next_segment(now) {
+            let bytes = flow.wire_bytes_of(segment.seq);
+            let ect = flow.ect[usize::from(segment.retransmission)];
+            if let Some((departs, marked)) = link.pass(now, bytes, ect) {
+                let arrives = departs + flow.legs.forward_delay;
+                self.acks_sent += flow.receive(arrives, segment, marked, id, &mut cx.scheduler);
+                flow.tell_message(arrives, id, &mut cx.scheduler);
+            }
+        }
+        flow.set_timer(id, &mut cx.scheduler);
+    }
+
+    /// The next packet of a flow that sends hop by hop.
+    #[inline]
+    pub fn next_packet(
+        &mut self,
+        scheduler: &mut Scheduler,
+        id: FlowId,
+        header: &mut Header,
+    ) -> Option<Routed> {
+        let now = scheduler.now;
+        let flow = &mut self.flows[id.index()];
+        let Some(segment) = flow.sender.next_segment(now) else {
+            flow.set_timer(id, scheduler);
+            return None;
+        };
+        flow.under_way += 1;
+        if flow.path.protocol.is_some() {
+            *header = flow.sender.header();
+        }
+        let hop = Hop { class: Class::Data, route: flow.path.route, number: 0 };
+        Some(Routed { hop, packet: Packet::of_segment(id, segment) })
+    }
+
+    /// A sender's timer may be due.
+    pub fn on_sender_timer(&mut self, cx: &mut Context, id: FlowId) {
+        if self.flows.len() > CACHED_FLOWS {
+            // Mostly another flow's timer.
+            if let Some(flow) = self.flows.get(cx.scheduler.next_timer()) {
+                flow.prefetch();
+            }
+        }
+        let now = cx.scheduler.now;
+        let flow = &mut self.flows[id.index()];
+        if !flow.timer_fires(now) || flow.role == Role::Free {
+            return;
+        }
+        if flow.sender.deadline() > now {
+            // ACKs have moved it.
+            return flow.set_timer(id, &mut cx.scheduler);
+        }
+        flow.sender.on_timer(now);
+        if flow.sender.has_events() {
+            self.take_burst_events(cx, id);
+        }
+        self.transmit(cx, id);
+    }
+
+    /// A receiver's timer may be due.
+    pub fn on_receiver_timer(&mut self, scheduler: &mut Scheduler, id: FlowId) {
+        let now = scheduler.now;
+        let flow = &mut self.flows[id.index()];
+        if flow.timers.receiver_at != now {
+            return;
+        }
+        flow.timers.receiver_at = Time::NEVER;
+        self.acks_sent += flow.on_receiver_timer(now, id, scheduler);
+    }
+
+    /// The sender sends its SYN again.
+    pub fn on_syn_timer(&mut self, scheduler: &mut Scheduler, id: FlowId) {
+        self.handshakes.on_syn_timer(scheduler, id, &mut self.flows[id.index()]);
+    }
+
+    /// The receiver sends its SYN-ACK again.
+    pub fn on_syn_ack_timer(&mut self, scheduler: &mut Scheduler, id: FlowId) {
+        self.handshakes.on_syn_ack_timer(scheduler, id, &mut self.flows[id.index()]);
+    }
+
+    fn take_burst_events(&mut self, cx: &mut Context, id: FlowId) {
+        let flow = &mut self.flows[id.index()];
+        let reported = self.reported.get(id.index());
+        for event in flow.sender.take_events() {
+            let Some(reported) = reported else { continue };
+            cx.record.tables.events.push(EventRow {
+                t_s: event.at.in_s(),
+                flow: reported.transfer,
+                kind: event.kind,
+                cwnd_before_seg: event.cwnd_before.segments(),
+                cwnd_after_seg: event.cwnd_after.segments(),
+                ssthresh_seg: event.ssthresh.segments(),
+                lost: event.lost as u32,
+            });
+        }
+    }
+
+    /// All that a flow had to send so far is acknowledged. Returns whether it was that just now, of a flow of
+    /// a traffic source.
+    fn on_done(&mut self, now: Time, id: FlowId) -> bool {
+        let flow = &mut self.flows[id.index()];
+        match flow.role {
+            Role::Reported => {
+                self.end(now, id);
+                false
+            }
+            Role::Short => {
+                let first = !flow.is_finished();
+                flow.finish(now);
+                self.retire_if_silent(now, id);
+                first
+            }
+            Role::Long | Role::Free => false,
+        }
+    }
+
+    /// A flow of a traffic source that is done and has nothing in the network gives its place back.
+    fn retire_if_silent(&mut self, now: Time, id: FlowId) {
+        let flow = &mut self.flows[id.index()];
+        let done = flow.role == Role::Short && flow.is_finished() && !flow.origin().stays;
+        if !done || !flow.is_silent() {
+            return;
+        }
+        flow.role = Role::Free;
+        flow.forget_timers();
+        self.retired[flow.origin().source].add(flow, now);
+        // A departure may be computed after what happened later elsewhere.
+        let later = self.free.iter().rev().take_while(|place| place.0 > now).count();
+        self.free.insert(self.free.len() - later, (now, id));
+    }
+
+    /// Another message goes over a connection.
+    pub fn extend(&mut self, id: FlowId, origin: Origin, overhead_bytes: u32) {
+        let flow = &mut self.flows[id.index()];
+        let segments = origin.bytes.div_ceil(u64::from(flow.payload_bytes));
+        flow.extend(segments, overhead_bytes + last_payload_bytes(origin.bytes, flow.payload_bytes));
+        flow.task().origin = origin;
+    }
+
+    /// The task of a flow of a traffic source, and its direction.
+    pub fn origin(&self, id: FlowId) -> (Origin, Direction) {
+        (self.flows[id.index()].origin(), self.flows[id.index()].path.direction)
+    }
+
+    /// The application waits for the message that is sent now.
+    pub fn expect_message(&mut self, id: FlowId) {
+        self.flows[id.index()].expect_message();
+    }
+
+    /// An interactive session is to write `writes` segments.
+    pub fn expect_writes(&mut self, id: FlowId, writes: u64, mean_gap: Time) {
+        let task = self.flows[id.index()].task();
+        task.writes_left = writes;
+        task.write_gap = mean_gap;
+    }
+
+    /// An interactive session writes one segment. Returns the mean gap to the next, if there is one.
+    pub fn write(&mut self, id: FlowId) -> Option<Time> {
+        let flow = &mut self.flows[id.index()];
+        flow.sender.offer(1);
+        let task = flow.task();
+        task.writes_left -= 1;
+        (task.writes_left > 0).then_some(task.write_gap)
+    }
+
+    /// The number of a flow among all connections.
+    fn number_of(&self, id: FlowId) -> u32 {
+        match self.reported.get(id.index()) {
+            Some(reported) => reported.number,
+            None => (id.index() + self.udt_flows) as u32,
+        }
+    }
+
+    /// A packet as queues see it.
+    #[inline]
+    pub fn at_queue(&self, class: Class, packet: Packet) -> AtQueue {
+        let flow = &self.flows[packet.flow().index()];
+        match class {
+            Class::Ack => AtQueue { bytes: flow.ack_bytes, ect: false, last_leg: flow.path.return_access },
+            Class::Syn | Class::SynAck => super::handshake::at_queue(flow, class, packet),
+            _ => AtQueue {
+                bytes: flow.wire_bytes_of(packet.seq(flow.sender.una())),
+                ect: flow.ect[usize::from(packet.is_retransmission())],
+                last_leg: flow.path.forward_access,
+            },
+        }
+    }
+
+    /// A packet as recordings see it.
+    pub fn view(&self, class: Class, packet: Packet) -> PacketView {
+        let flow = &self.flows[packet.flow().index()];
+        let number = self.number_of(packet.flow());
+        if let Class::Syn | Class::SynAck = class {
+            return super::handshake::view(flow, number, class, packet);
+        }
+        let seq = packet.seq(flow.sender.una());
+        let data = class == Class::Data;
+        let bytes = if data { flow.wire_bytes_of(seq) } else { flow.ack_bytes };
+        PacketView {
+            bytes,
+            class,
+            seq,
+            payload_bytes: if data { flow.payload_bytes_of(bytes) } else { 0 },
+            number,
+            reverse: (flow.path.direction as usize == 1) == data,
+        }
+    }
+
+    /// A packet is in the network no more.
+    pub fn forget(&mut self, now: Time, packet: Packet) {
+        self.flows[packet.flow().index()].under_way -= 1;
+        self.retire_if_silent(now, packet.flow());
+    }
+
+    /// A link made a second one of a data packet.
+    pub fn on_duplicated(&mut self, packet: Packet) {
+        self.flows[packet.flow().index()].under_way += 1;
+    }
+
+    /// A packet comes to the end of its route at `at`, now or later.
+    pub fn take(
+        &mut self,
+        scheduler: &mut Scheduler,
+        at: Time,
+        class: Class,
+        packet: Packet,
+        extras: &Extras,
+    ) {
+        let flow = &self.flows[packet.flow().index()];
+        match class {
+            Class::Syn | Class::SynAck => self.handshakes.take(scheduler, at, flow, class, packet, extras),
+            Class::Ack => {
+                scheduler.push(flow.path.lines.to_sender, at + flow.path.return_access, packet, Some(extras))
+            }
+            _ => {
+                let at = at + flow.path.forward_access;
+                if flow.path.by_event {
+                    return scheduler.push(flow.path.lines.to_receiver, at, packet, Some(extras));
+                }
+                self.receive(scheduler, at, packet, extras);
+                self.flows[packet.flow().index()].tell_message(at, packet.flow(), scheduler);
+            }
+        }
+    }
+
+    /// The receiver of a flow takes a data packet, now or later.
+    fn receive(&mut self, scheduler: &mut Scheduler, at: Time, packet: Packet, extras: &Extras) {
+        let id = packet.flow();
+        let flow = &mut self.flows[id.index()];
+        flow.under_way -= 1;
+        let (segment, ce) = (packet.segment(flow.sender.una()), packet.ce());
+        self.acks_sent += if flow.path.by_event && flow.is_stale(segment) {
+            flow.refuse(at, id, scheduler)
+        } else if flow.path.is_special {
+            match flow.path.misbehaves {
+                Some(how) => flow.receive_misbehaving(at, segment, ce, how, id, scheduler),
+                None => flow.receive_headed(at, segment, ce, extras.header, id, scheduler),
+            }
+        } else {
+            flow.receive(at, segment, ce, id, scheduler)
+        };
+    }
+
+    /// A data packet reaches the receiver. Returns whether a message that an application waits for is
+    /// complete with it.
+    pub fn on_data(&mut self, scheduler: &mut Scheduler, packet: Packet, extras: &Extras) -> bool {
+        self.receive(scheduler, scheduler.now, packet, extras);
+        self.flows[packet.flow().index()].takes_message()
+    }
+
+    /// A SYN, or the ACK that ends the handshake, reaches the receiver.
+    pub fn on_syn(&mut self, scheduler: &mut Scheduler, packet: Packet, header: Header) {
+        let id = packet.flow();
+        self.handshakes.on_syn(scheduler, packet, header, &mut self.flows[id.index()]);
+        self.retire_if_silent(scheduler.now, id);
+    }
+
+    /// A SYN-ACK reaches the sender.
+    pub fn on_syn_ack(&mut self, scheduler: &mut Scheduler, packet: Packet, header: Header) {
+        let id = packet.flow();
+        if self.handshakes.on_syn_ack(scheduler, packet, header, &mut self.flows[id.index()]) {
+            // Behind the ACK, which goes hop by hop.
+            scheduler.hand_over_burst(Burst::Tcp(id));
+        }
+        self.retire_if_silent(scheduler.now, id);
+    }
+}
