@@ -155,6 +155,17 @@ def agreement() -> str:
     )
 
 
+def claims() -> str:
+    """How many claims of the papers hold, from the verdicts of docs/papers.md."""
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    verdicts = re.findall(r"\| \*\*(holds|does not hold|undecided|depends)\*\* \|", text)
+    return (
+        f"[Five papers](papers.md) have {len(verdicts)} claims: {verdicts.count('holds')} hold, "
+        f"{verdicts.count('does not hold')} do not, {verdicts.count('undecided')} are undecided, "
+        f"and {verdicts.count('depends')} depend on choices that the paper leaves open."
+    )
+
+
 def tables() -> str:
     """A section for each table of a run, with its columns."""
     sections = []

@@ -77,6 +77,7 @@ MADE = {
     "lateness": quoted.lateness,
     "sweep": quoted.sweep,
     "agreement": pages.agreement,
+    "claims": pages.claims,
 }
 
 
