@@ -2,7 +2,11 @@
 # They need Python 3.11 or newer with pip, cargo, a C compiler and make; uv comes from pip if it is
 # not there. The parts of `make test` run alone too: make lint, test-rust, test-python, test-kernel, instructions,
 # site, blocks, new-law, new-parts.
-ifndef PAIRED
+ifdef PAIRED
+# The jobserver of MAKEFLAGS is closed to programs that are not make; each rustc would warn of that.
+SHELL := /usr/bin/env
+.SHELLFLAGS := -u MAKEFLAGS -u MFLAGS sh -c
+else
 .NOTPARALLEL:
 endif
 .PHONY: demo test lint style clippy extension package rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux browser wheel
