@@ -13,7 +13,7 @@ import random
 from dataclasses import dataclass, field, replace
 
 from lfnlab import kernel
-from lfnlab.testbed.virtual_time import MODULES
+from lfnlab.testbed.linux_laws import MODULES
 
 #: Linux's modules; and our laws that run in its kernel.
 LAWS = tuple(sorted(MODULES))

@@ -213,3 +213,20 @@ def test_doctor_says_what_is_missing(room: list[str]) -> None:
     assert code == 1
     assert (without["capabilities"], without["TUN"]) == ("missing", "missing")
     assert without["SCHED_FIFO"] == "limited"
+
+
+def test_a_header_outside_of_the_registry_is_loaded(room: list[str], tmp_path: Path) -> None:
+    header = tmp_path / "tol.h"
+    text = (Path(__file__).parents[2] / "laws/reno.h").read_text()
+    header.write_text(text.replace("reno", "tol").replace("RENO", "TOL"))
+    before = kernel_state()
+    assert "ok" in lfn(room, "kernel", "check", str(header)).stdout
+    script = "import socket; socket.socket().setsockopt(6, 13, b'lfn_tol')"
+    command = [sys.executable, "-c", script]
+    lfn(room, "kernel", "load", str(header), "--for", *command)
+    for unload in ([str(header)], ["lfn_tol"], ["--all"]):
+        lfn(room, "kernel", "load", str(header))
+        state = json.loads(lfn(room, "kernel", "status", "--json").stdout)
+        assert [law["kernel_name"] for law in state["laws"]] == ["lfn_tol"]
+        lfn(room, "kernel", "unload", *unload)
+    assert_nothing_left(before)

@@ -21,7 +21,7 @@ from validation import processes
 from lfnlab import Results, Scenario, dumbbell, execute, kernel
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
 from lfnlab.results.store import run_key
-from lfnlab.testbed import linux_backend, virtual_time
+from lfnlab.testbed import linux_backend, linux_laws, virtual_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,8 +65,8 @@ def lfn(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_a_law_is_ours_unless_its_variant_is_linux(
     law: str, ours: str | None, own: str | None
 ) -> None:
-    assert virtual_time.kernel_law(law, ours=True) == ours
-    assert virtual_time.kernel_law(law, ours=False) == own
+    assert linux_laws.kernel_law(law, ours=True) == ours
+    assert linux_laws.kernel_law(law, ours=False) == own
 
 
 def test_a_stored_run_is_told_its_seed_and_looks_often() -> None:
@@ -184,7 +184,7 @@ def test_a_build_of_other_files_is_not_used(
         (tmp_path / "linux" / name).write_text("#!/bin/sh\necho 1234\n")
         (tmp_path / "linux" / name).chmod(0o755)
     built = tmp_path / "build/linux/built"
-    monkeypatch.setenv(linux_backend.CLONE, str(tmp_path))
+    monkeypatch.setenv(linux_laws.CLONE, str(tmp_path))
     built.write_text("1234\n6.12.1\nabcd\n")
     assert linux_backend.build() == linux_backend.Build(
         tmp_path / "linux/run", "6.12.1", "abcd", "1234"

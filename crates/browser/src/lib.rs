@@ -4,9 +4,11 @@
 mod curves;
 mod exports;
 
+use std::path::Path;
+
 use lfn_header::Protocol;
-use lfn_law::registry;
-use lfn_scenario::Scenario;
+use lfn_law::{registry, LawSpec};
+use lfn_scenario::{Outside, Scenario, ScenarioError};
 use lfn_sim::{Sim, Summary};
 use lfn_units::Time;
 use serde::Serialize;
@@ -17,6 +19,22 @@ use curves::Curves;
 pub const FILE: &str = "scenario.toml";
 /// A run is refused if its memory is estimated at three times this, which is 1 GiB. WebAssembly has 4 GiB, a telephone gives a page less.
 pub const MEMORY_LIMIT_BYTES: u64 = (1 << 30) / 3;
+
+/// A page has no file, and no compiler for a law in one.
+struct Page;
+
+impl Outside for Page {
+    fn find_law(&self, text: &str, _: &Path) -> Option<Result<LawSpec, String>> {
+        let is_file = text.ends_with(".h") || text.ends_with(".py") || text.contains(".py:");
+        is_file.then(|| {
+            Err(format!("{text:?} is a file, and a page cannot compile or run it; name a law of the registry, or use lfn run"))
+        })
+    }
+}
+
+fn parsed(text: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse_with(text, FILE, Some(MEMORY_LIMIT_BYTES), &Page)
+}
 
 /// A run under way.
 pub struct Run {
@@ -39,8 +57,7 @@ impl Run {
     /// # Errors
     /// The text of the command `lfn` for a scenario that is wrong.
     pub fn new(text: &str) -> Result<Run, String> {
-        let scenario =
-            Scenario::parse(text, FILE, Some(MEMORY_LIMIT_BYTES)).map_err(|error| error.to_string())?;
+        let scenario = parsed(text).map_err(|error| error.to_string())?;
         let config = scenario.config(scenario.seed);
         let sim = Sim::new(&config).map_err(|error| error.to_string())?;
         Ok(Run { name: scenario.name, sim })
@@ -75,8 +92,7 @@ impl Run {
 /// # Errors
 /// As [`Run::new`].
 pub fn canonical(text: &str) -> Result<String, String> {
-    let scenario =
-        Scenario::parse(text, FILE, Some(MEMORY_LIMIT_BYTES)).map_err(|error| error.to_string())?;
+    let scenario = parsed(text).map_err(|error| error.to_string())?;
     scenario.to_toml().map_err(|error| error.to_string())
 }
 

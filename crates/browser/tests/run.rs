@@ -51,6 +51,17 @@ fn an_error_is_the_commands() {
 }
 
 #[test]
+fn a_law_in_a_file_says_why_not() {
+    for law in ["./tol.h", "mine.py:Mine", "/laws/mine.py"] {
+        let said = Run::new(&text(law, "")).err().expect("refused");
+        let expected =
+            format!("{FILE}:6: flow[0].law: {law:?} is a file, and a page cannot compile or run it; ");
+        assert!(said.starts_with(&expected), "{said}");
+        assert_eq!(canonical(&text(law, "")), Err(said));
+    }
+}
+
+#[test]
 fn a_run_for_more_memory_than_a_page_has_is_refused() {
     let huge = "schema = 1\nduration = \"60s\"\n[link]\nrate = \"10Tbit/s\"\n[[flow]]\nlaw = \"cubic\"\nrtt = \"1s\"\n";
     assert!(Run::new(huge).err().expect("refused").contains("memory"));

@@ -496,7 +496,7 @@ fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
 
 /// The law in Python that a scenario in `folder` names, if it has the form of one.
 pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
-    if !text.contains('@') && !text.contains(".py") {
+    if !text.contains('@') && !text.contains(".py") && !text.ends_with(".h") {
         return None;
     }
     Python::attach(|py| {

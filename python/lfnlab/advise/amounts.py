@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lfnlab.control_laws.prototype import is_prototype
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 #: Packets of a window-based law that one advice simulates at most, about 50 ns each.
 ROUND_1, ROUND_2, NEIGHBOUR, UDT = 160e6, 200e6, 60e6, 40e6
 #: Costs of a packet of other laws, in packets of a window-based law.
-WEIGHTS, UDT_WEIGHT = {"bbr": 2.5}, 3.5
+WEIGHTS, UDT_WEIGHT, HEADER_WEIGHT = {"bbr": 2.5}, 3.5, 40.0
 #: Cost of storing a run.
 RUN_PACKETS = 300e3
 FEWEST, FINALISTS, FINALISTS_IN_PART = 6, 6, 4
@@ -47,7 +49,7 @@ class Amount:
 
 def weight(choice: Choice) -> float:
     """Cost of its packet."""
-    return WEIGHTS.get(choice.law, 1.0)
+    return HEADER_WEIGHT if is_prototype(choice.law) else WEIGHTS.get(choice.law, 1.0)
 
 
 def round_1(path: Path, size: int, queue: Sequence[Choice], shared: bool, random: bool) -> Amount:

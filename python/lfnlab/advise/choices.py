@@ -24,6 +24,8 @@ OF_LINUX = (
 #: dctcp needs routers that mark.
 LEFT_OUT = {"dctcp": "it needs a network that marks (ECN), not a drop-tail queue"}
 MODULES = Path("/lib/modules")
+#: Headers outside of the registry come after its laws.
+OF_HEADER = 1000
 
 
 @dataclass(frozen=True, order=True)
@@ -95,9 +97,13 @@ def named(text: str) -> list[Offer]:
     offers: list[Offer] = []
     for name in (part.strip() for part in text.split(",")):
         law = LINUX_NAMES.get(name, name)
-        if name not in allowed and law not in OF_LINUX:
-            raise LawError(f'--law: "{name}"; {_why(name)}; allowed: {", ".join(allowed)}')
-        offer = _linux(law) if law in OF_LINUX else _ours(loadable[law])
+        if name.endswith(".h"):
+            offer = Offer(name, kernel.find(name).kernel_name, True, OF_HEADER + len(offers))
+        elif name in allowed or law in OF_LINUX:
+            offer = _linux(law) if law in OF_LINUX else _ours(loadable[law])
+        else:
+            allow = f"{', '.join(allowed)}, or FILE.h"
+            raise LawError(f'--law: "{name}"; {_why(name)}; allowed: {allow}')
         if offer in offers:
             raise LawError(f'--law: "{name}" is named twice; write each law once')
         offers.append(offer)

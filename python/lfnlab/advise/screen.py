@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lfnlab.control_laws.prototype import is_prototype
 from lfnlab.theory.sawteeth import sawteeth
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ def order(path: Path, choices: Sequence[Choice]) -> tuple[list[Choice], dict[Cho
     stream has its part of rate and buffer. With random loss it has the rate at which the law's own
     losses would be as frequent as those of the path, and no more than without.
     """
-    points = sorted({(choice.law, choice.streams) for choice in choices})
+    # The fluid knows the laws of the registry; another law is simulated, as if it filled the link.
+    known = [choice for choice in choices if not is_prototype(choice.law)]
+    points = sorted({(choice.law, choice.streams) for choice in known})
     laws = np.array([law for law, _ in points])[:, None]
     streams = np.array([float(count) for _, count in points])[:, None]
     parts = STEP ** np.arange(STEPS)[None, :]
@@ -46,7 +49,7 @@ def order(path: Path, choices: Sequence[Choice]) -> tuple[list[Choice], dict[Cho
             part = parts[0, reached[0]] if reached.size else parts[0, -1]
             full = min(full, float(part))
         used[point] = full
-    scores = {choice: used[choice.law, choice.streams] for choice in choices}
+    scores = {choice: used.get((choice.law, choice.streams), 1.0) for choice in choices}
     most = max(choice.streams for choice in choices)
 
     def place(choice: Choice) -> tuple[int, float, Choice]:

@@ -57,8 +57,9 @@ def advise(
         loss: Loss probability of each data packet, independent of the queue; default 0.
         bytes_: Data to transfer; default what the link carries in 60 s.
         flows: Most parallel streams that may be advised, 1 to 100; default 4.
-        law: Only these laws of the sender, with commas between: Linux's names, or ours for `lfn
-            kernel load`. Default: the laws that Linux has on this host, and ours.
+        law: Only these laws of the sender, with commas between: Linux's names, or our names and
+            headers FILE.h for `lfn kernel load`. Default: the laws that Linux has on this host, and
+            ours.
         beside: Law of a flow that shares the path all the time. Choices that leave it less than
             half of what a flow of its own law would are not advised. Default: the transfer is
             alone; the harm to one cubic flow is reported.

@@ -74,7 +74,7 @@ def load(
         lfn kernel load htcp-be --for iperf3 -c host -C lfn_htcp_be
 
     Args:
-        laws: Names, as in `lfn kernel list`.
+        laws: Names, as in `lfn kernel list`, or a header FILE.h.
         for_: A command and its arguments.
     """
     chosen = _chosen(laws)
@@ -108,12 +108,12 @@ def unload(*laws: str, all_: Annotated[bool, Parameter("--all", negative="")] = 
     """Unload laws; connections that use one keep it until they close.
 
     Args:
-        laws: Names, as in `lfn kernel list`.
+        laws: Names, as in `lfn kernel list`, or a header FILE.h.
         all_: Unload all laws of `load`.
     """
     if all_ == bool(laws):
         raise UsageError("name laws, or write --all")
-    chosen = _chosen(laws) if laws else [law for law in linux.laws() if law.pin.exists()]
+    chosen = _chosen(laws) if laws else linux.loaded()
     linux.unload(chosen)
     return 0
 
@@ -146,7 +146,8 @@ def check(*laws: str, json: Json = False) -> int:
     (`docs/kernel.md`). Exit code 1 if one law fails.
 
     Args:
-        laws: Names, as in `lfn kernel list`; default all that this host can load.
+        laws: Names, as in `lfn kernel list`, or a header FILE.h; default all that this host
+            can load.
     """
     host.demand()
     chosen = _chosen(laws) if laws else linux.laws()

@@ -92,26 +92,26 @@ def port(
     name: str | None = None,
     tolerance: float = 0.001,
 ) -> int:
-    """Record test vectors for a C header from a law in Python.
+    """Record test vectors for a C header from a law in Python, or in a header.
 
     Copy them into the header's card; `cargo test -p lfn-law` executes them. Example:
 
         lfn port ./mine.py:Mine --out vectors.md
 
     Args:
-        law: FILE.py:CLASS.
+        law: FILE.py:CLASS or FILE.h.
         out: Output file; default stdout.
-        name: Name of the header; default the law's name in lower case.
+        name: Name of the header; default the law's name in lower case, without .h.
         tolerance: Relative error allowed, since a header has integers and Python floats.
     """
     from lfnlab.control_laws.port import vectors
 
     found = prototype.find(law, Path())
     if found is None:
-        raise LawError(f"{law} is not a law in Python; write FILE.py:CLASS")
+        raise LawError(f"{law} is not a law in a file; write FILE.py:CLASS or FILE.h")
     if out is not None:
         output.refuse_others(out)
-    text = vectors(found, name or found.name.lower(), tolerance)
+    text = vectors(found, name or found.name.removesuffix(".h").lower(), tolerance)
     if out is None:
         say(text, end="")
         return OK

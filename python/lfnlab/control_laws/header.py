@@ -80,12 +80,11 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 """Between the state and the decisions."""
 
 
-def law_of(path: Path, base: type) -> tuple[type, str]:
-    """The law of a header as a subclass of ``base``, and the header's text.
+def named(path: Path) -> tuple[str, bool, str]:
+    """The name of a header's law in C, whether it has ``on_control``, and the header's text.
 
     Raises:
-        LawError: when the file is not there, or the compiler refuses it, with the compiler's line.
-        Unavailable: when there is no compiler, or no law.h.
+        LawError: when the file is not there, or has no law.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -95,12 +94,23 @@ def law_of(path: Path, base: type) -> tuple[type, str]:
     found = re.search(r"^\s*LAW_(CONTROL_)?OPS\(\s*(\w+)", text, re.MULTILINE)
     if found is None:
         raise LawError(f"{path}: no LAW_OPS(NAME, ...); laws/reno.h is an example")
-    if found[1]:
+    return found[2], bool(found[1]), text
+
+
+def law_of(path: Path, base: type) -> tuple[type, str]:
+    """The law of a header as a subclass of ``base``, and the header's text.
+
+    Raises:
+        LawError: as :func:`named`, and when the compiler refuses it, with the compiler's line.
+        Unavailable: when there is no compiler, or no law.h.
+    """
+    name, controls, text = named(path)
+    if controls:
         raise LawError(
             f"{path}: a header with on_control runs only as a law of the registry; "
             "CONTRIBUTING.md says how to add it"
         )
-    library = _compiled(path, found[2])
+    library = _compiled(path, name)
     library.lfn_law.restype = ctypes.POINTER(_Ops)
     ops = library.lfn_law().contents
     functions = {
@@ -110,7 +120,7 @@ def law_of(path: Path, base: type) -> tuple[type, str]:
         for name in _CALLBACKS
         if (address := getattr(ops, name))
     }
-    return _class(path, found[2], base, functions, ops.state_bytes), text
+    return _class(path, name, base, functions, ops.state_bytes), text
 
 
 def _compiled(path: Path, name: str) -> ctypes.CDLL:
@@ -137,10 +147,14 @@ def _compiled(path: Path, name: str) -> ctypes.CDLL:
         except subprocess.TimeoutExpired:
             raise LawError(f"{path}: the compiler did not end within 60 s") from None
         if done.returncode != 0:
-            lines = done.stderr.splitlines()
-            first = next((line for line in lines if "error:" in line), " ".join(lines[:1]))
-            raise LawError(f"{path} does not compile: {first.strip()}")
+            raise LawError(f"{path} does not compile: {first_error(done.stderr)}")
         return ctypes.CDLL(str(target))
+
+
+def first_error(said: str) -> str:
+    """The first error of a compiler."""
+    lines = said.splitlines()
+    return next((line for line in lines if "error:" in line), " ".join(lines[:1])).strip()
 
 
 def _class(path: Path, name: str, base: type, functions: dict[str, Any], state_bytes: int) -> type:

@@ -10,12 +10,16 @@ default stays what it was, and a law that is gone is gone from
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import tempfile
 from contextlib import ExitStack, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lfnlab import _core
+from lfnlab.control_laws import header
 from lfnlab.errors import LawError, Unavailable, UsageError
 from lfnlab.kernel import host
 from lfnlab.kernel.libbpf import Attached, unregister
@@ -27,14 +31,16 @@ if TYPE_CHECKING:
 PINS = host.BPFFS / "lfnlab"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+_NAME_MAX = 15  # TCP_CA_NAME_MAX without the zero
 
 
 class KernelLaw(NamedTuple):
     """A law that has a BPF object."""
 
-    name: str  # in the registry
+    name: str  # in the registry; of a header elsewhere its path
     kernel_name: str  # in Linux
     steers: bool  # it has cong_control, which needs Linux 6.10
+    header: Path | None = None  # a header outside of the registry
 
     @property
     def pin(self) -> Path:
@@ -42,7 +48,9 @@ class KernelLaw(NamedTuple):
         return PINS / self.kernel_name
 
     def image(self) -> bytes:
-        """The BPF object."""
+        """The BPF object; of a header outside of the registry it is compiled."""
+        if self.header is not None:
+            return _compiled(self.header)
         return resources.files(__name__).joinpath("objects", f"{self.name}.bpf.o").read_bytes()
 
 
@@ -69,17 +77,75 @@ def laws() -> list[KernelLaw]:
     ]
 
 
+def _others() -> list[KernelLaw]:
+    """Laws that are loaded and not of the registry: of headers elsewhere."""
+    ours = {law.kernel_name for law in laws()}
+    pins = sorted(path.name for path in PINS.iterdir()) if os.access(PINS, os.R_OK) else []
+    return [KernelLaw(name, name, False) for name in pins if name not in ours]
+
+
+def loaded() -> list[KernelLaw]:
+    """The laws that `load` put into the kernel."""
+    return [law for law in [*laws(), *_others()] if law.pin.exists()]
+
+
+def of_header(path: Path) -> KernelLaw:
+    """The law of a header anywhere; in Linux its name is that of its ``LAW_OPS(NAME)``.
+
+    Raises:
+        LawError: when the file is not there, has no law, or a name that Linux does not take.
+    """
+    name, steers, _ = header.named(path)
+    kernel_name = f"lfn_{name}"
+    if len(kernel_name) > _NAME_MAX:
+        most = _NAME_MAX - len("lfn_")
+        raise LawError(f"{path}: LAW_OPS({name}): Linux takes at most {most} characters here")
+    return KernelLaw(str(path), kernel_name, steers, path)
+
+
+def _compiled(path: Path) -> bytes:
+    """The BPF object of a header, with classic slow start.
+
+    Raises:
+        LawError: when the compiler refuses it, with the compiler's line.
+        Unavailable: when the compiler or the clone is missing.
+    """
+    program = header.LAWS.parent / "kernel" / "build"
+    if not program.is_file():
+        raise Unavailable(f"{path}: a header for Linux needs kernel/build, a part of a clone")
+    for tool in ("clang-14", "llvm-objcopy-14"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"{path}: no {tool}; a header for Linux needs clang-14 and llvm-14")
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder, "law.bpf.o")
+        try:
+            done = subprocess.run(
+                [program, "--header", path.resolve(), built],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+        except subprocess.TimeoutExpired:
+            raise LawError(f"{path}: the compiler did not end within 60 s") from None
+        if done.returncode != 0:
+            raise LawError(f"{path} does not compile for Linux: {header.first_error(done.stderr)}")
+        return built.read_bytes()
+
+
 def find(name: str) -> KernelLaw:
-    """The law of a name, as the registry or as Linux has it.
+    """The law of a name, as the registry or as Linux has it, or of a header, FILE.h.
 
     Raises:
         LawError: There is none, or it has no kernel target.
     """
-    for law in laws():
+    if name.endswith(".h"):
+        return of_header(Path(name))
+    for law in [*laws(), *_others()]:
         if name in (law.name, law.kernel_name):
             return law
     known = ", ".join(law.name for law in laws())
-    raise LawError(f'no law "{name}" for the kernel; allowed: {known}')
+    raise LawError(f'no law "{name}" for the kernel; allowed: {known}; or FILE.h')
 
 
 def available() -> list[str]:
@@ -187,5 +253,5 @@ def status() -> list[State]:
             os.access(law.pin, os.F_OK),
             "; ".join(lacking) or host.missing_for(law.name, steers=law.steers),
         )
-        for law in laws()
+        for law in [*laws(), *_others()]
     ]

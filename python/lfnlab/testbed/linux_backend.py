@@ -8,7 +8,6 @@ scenario, our code, and the build: Linux's source and version, and all files of 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import tempfile
@@ -28,6 +27,7 @@ from lfnlab.results.tables import frame
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.testbed import run as testbed
 from lfnlab.testbed import sock_diag, virtual_time
+from lfnlab.testbed.linux_laws import CLONE, clone, kernel_law
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from lfnlab.testbed.virtual_time import Connection, Ran
 
-#: A clone of the repository, where it is not above this package.
-CLONE = "LFN_LINUX"
 #: Time of a first build, alone and beside other work, and its room on the disk.
 COST = "5 to 25 minutes of two cores, and 1.8 GB"
 SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
@@ -60,13 +58,6 @@ class Build:
     """SHA-256 of Linux's source."""
     inputs: str
     """SHA-256 of all that it is built from besides."""
-
-
-def clone() -> Path | None:
-    """The clone of the repository whose ``linux/`` is used, or None."""
-    said = os.environ.get(CLONE)
-    root = Path(said) if said else Path(__file__).resolve().parents[3]
-    return root if (root / "linux" / "run").is_file() else None
 
 
 def build() -> Build:
@@ -194,7 +185,7 @@ def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
         packet_bytes = round(parse(flow["packet"], BYTES))
         flows[one.number] = {
             "law": flow["law"],
-            "kernel_law": virtual_time.kernel_law(flow["law"], ours=True),
+            "kernel_law": kernel_law(flow["law"], ours=True),
             "udt": None,
             "streams": flow["parallel"],
             "paced": flow["pacing"] or flow["slow_start"] == "none",

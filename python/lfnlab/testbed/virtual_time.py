@@ -18,35 +18,17 @@ import polars as pl
 
 from lfnlab.analysis import run_length
 from lfnlab.analysis.sawtooth import Trace
+from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError, ScenarioError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.testbed import random_streams
+from lfnlab.testbed.linux_laws import MODULES, kernel_law, why_not_built_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-
-#: Laws that Linux has as modules of its own, and what it calls them.
-MODULES = {
-    name: name
-    for name in (
-        "reno",
-        "cubic",
-        "bic",
-        "htcp",
-        "scalable",
-        "westwood",
-        "vegas",
-        "illinois",
-        "yeah",
-        "hybla",
-        "veno",
-        "bbr",
-        "dctcp",
-    )
-} | {"hstcp": "highspeed"}
 #: Largest send buffer of a host as Linux is installed, not tuned for long fat networks.
 UNTUNED_SEND_BUFFER = "4MiB"
 FIRST_SEND_BUFFER_BYTES = 16_384
@@ -151,20 +133,6 @@ def _start_s(text: str, seed: int, number: int) -> float:
     bounds = text.removeprefix("uniform(").removesuffix(")").split(",")
     low_s, high_s = (parse(bound.strip(), SECONDS) for bound in bounds)
     return low_s + (high_s - low_s) * next(random_streams.uniform(seed, f"flow[{number}].start"))
-
-
-def kernel_law(law: str, *, ours: bool) -> str | None:
-    """Name of a law in this kernel; None if it has none.
-
-    Args:
-        law: NAME or NAME:VARIANT.
-        ours: our law unless the variant is ``linux``; else Linux's own, whatever the variant.
-    """
-    name, _, variant = law.partition(":")
-    info = known(name)
-    if ours and info is not None and "kernel" in info.targets and variant in ("", info.variants[0]):
-        return f"lfn_{name.replace('-', '_')}"
-    return MODULES.get(name) if not ours or variant == "linux" else None
 
 
 def _queue(
@@ -314,6 +282,8 @@ def _flow(connection: Connection, own_s: float, *, ours: bool) -> str:
         raise refused("transport", "it has TCP alone")
     law = str(flow["law"])
     if (kernel_name := kernel_law(law, ours=ours)) is None:
+        if ours and prototype.is_prototype(law):
+            raise refused("law", why_not_built_in(law))
         there = "our laws with the target kernel, in their first variant, and as NAME:linux its own"
         there = there if ours else "its own"
         raise refused("law", f"it has no {law}; it has {there}: {', '.join(MODULES)}")
