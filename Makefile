@@ -9,7 +9,7 @@ SHELL := /usr/bin/env
 else
 .NOTPARALLEL:
 endif
-.PHONY: demo test lint style clippy extension package rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux browser wheel
+.PHONY: demo test lint style clippy extension package msrv platforms rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux browser wheel
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -86,6 +86,14 @@ CRATES := units keys header law path tcp udt sim scenario
 package:
 	cargo package $(CRATES:%=-p lfn-%)
 
+# Everything, tests too, with the oldest Rust that Cargo.toml promises; needs rustup.
+msrv:
+	cargo +$(shell sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml) check --locked --workspace --all-targets
+
+# The simulator and the package, type-checked for macOS, Windows, FreeBSD and Linux on ARM.
+platforms: $(UV)
+	ci/platforms.sh $(abspath $(UV))
+
 # What the code blocks of README, docs/ and papers/ show, each paper with --quick and its verdicts among it.
 blocks: $(UV)
 	$(SYNC) --all-extras
@@ -128,6 +136,7 @@ tools:
 	ci/tools.sh
 
 # Linux's TCP in virtual time, for --on linux and validation: linux/README.md. Tests that need it are skipped without.
+# LAWS=FILE.h... builds headers from anywhere in too.
 linux:
 	linux/build
 

@@ -61,3 +61,11 @@ def test_a_crate_is_as_old_as_its_dependencies() -> None:
     shared = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
     for name in PUBLIC:
         assert shared["dependencies"][name]["version"] == shared["package"]["version"]
+
+
+def test_the_readme_names_the_oldest_rust() -> None:
+    oldest = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
+    assert f"Rust {oldest['rust-version']} or newer" in (ROOT / "README.md").read_text()
+    # `make msrv` builds with it; crates without the number would promise nothing.
+    for crate in crates().values():
+        assert crate["rust_version"] == oldest["rust-version"], crate["name"]

@@ -45,6 +45,7 @@ pub(crate) fn parse(text: &str, file: &str, memory_limit_bytes: Option<u64>) -> 
 }
 
 /// A scenario with laws of the registry alone.
+#[cfg(target_os = "linux")]
 pub(crate) fn parse_registered(text: &str, file: &str) -> PyResult<Scenario> {
     settled(Scenario::parse_with(text, file, None, &Here { laws: false }))
 }
