@@ -80,6 +80,36 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> 
 @cache
 def student_t(degrees: int, confidence: float = 0.95) -> float:
     """Two-sided quantile of Student's t: ``P(|T| <= t) = confidence``."""
-    from scipy.special import stdtrit  # half a second, which few commands need
+    from statistics import NormalDist  # more modules than the rest of this one
 
-    return float(stdtrit(degrees, 0.5 + confidence / 2))
+    x = NormalDist().inv_cdf(0.5 + confidence / 2)
+    if degrees > 1000:  # Abramowitz and Stegun 26.7.5
+        terms = (
+            (x**3 + x) / 4,
+            (5 * x**5 + 16 * x**3 + 3 * x) / 96,
+            (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
+            (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92160,
+        )
+        return x + sum(term / degrees**power for power, term in enumerate(terms, 1))
+    # Newton's method from the quantile of the normal distribution: P is concave, so t grows to it.
+    t, step = x, x
+    scale = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)
+    while step > 1e-15 * t:
+        density = math.exp(scale - (degrees + 1) / 2 * math.log1p(t * t / degrees))
+        step = (confidence - _within(t, degrees)) / (2 * density / math.sqrt(math.pi * degrees))
+        t += step
+    return t
+
+
+def _within(t: float, degrees: int) -> float:
+    """``P(|T| <= t)``, Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    angle = math.atan(t / math.sqrt(degrees))
+    square = 1 / (1 + t * t / degrees)
+    odd = degrees % 2
+    term = math.sqrt(square) if odd else 1.0
+    total = term if degrees > 1 else 0.0
+    for k in range(2 + odd, degrees - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    within = math.sin(angle) * total
+    return 2 / math.pi * (angle + within) if odd else within

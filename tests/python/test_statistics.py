@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from scipy.special import stdtrit
 
 from lfnlab import statistics
 
@@ -25,6 +26,16 @@ from lfnlab import statistics
 )
 def test_student_t(degrees: int, confidence: float, t: float) -> None:
     assert statistics.student_t(degrees, confidence) == pytest.approx(t, abs=6e-4)
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.1, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.999999])
+def test_student_t_is_that_of_scipy(confidence: float) -> None:
+    degrees = [*range(1, 200), 333, 500, 777, 998, 999, *range(1000, 1005), 10**4, 10**5, 10**6]
+    found = [statistics.student_t(n, confidence) for n in degrees]
+    # SciPy and this one lose digits of 1 - confidence alike.
+    near = 1e-12 + 1e-16 / (1 - confidence)
+    assert found == pytest.approx(stdtrit(degrees, 0.5 + confidence / 2), rel=near)
+    assert found == sorted(found, reverse=True)
 
 
 def test_interval_of_three_runs() -> None:
