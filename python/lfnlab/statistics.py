@@ -90,7 +90,7 @@ def student_t(degrees: int, confidence: float = 0.95) -> float:
             (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
             (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92160,
         )
-        return x + sum(term / degrees**power for power, term in enumerate(terms, 1))
+        return x + sum(term / float(degrees) ** power for power, term in enumerate(terms, 1))
     # Newton's method from the quantile of the normal distribution: P is concave, so t grows to it.
     t, step = x, x
     scale = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)
