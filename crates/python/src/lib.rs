@@ -21,10 +21,9 @@ use batch::Finished;
 use lfn_law::{registry, LawInfo, LawSpec};
 use lfn_sim::tables::{Column, ColumnSchema, TABLES};
 use lfn_units::{Bytes, UnitError};
-use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyByteArray, PyBytes, PyDict};
 
 use interrupts::waited;
 use outside::{parse, scenario_error};
@@ -62,7 +61,7 @@ impl Run {
     fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
         let table = PyDict::new(py);
         for (name, column) in self.columns(name)? {
-            table.set_item(name, array(py, column))?;
+            table.set_item(name, array(py, column)?)?;
         }
         Ok(table)
     }
@@ -99,14 +98,30 @@ impl Run {
     }
 }
 
-fn array<'py>(py: Python<'py>, column: &Column) -> Bound<'py, PyAny> {
+fn array<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
     match column {
-        Column::F64(values) => PyArray1::from_slice(py, values).into_any(),
-        Column::U64(values) => PyArray1::from_slice(py, values).into_any(),
-        Column::U32(values) => PyArray1::from_slice(py, values).into_any(),
-        Column::U16(values) => PyArray1::from_slice(py, values).into_any(),
-        Column::U8(values) => PyArray1::from_slice(py, values).into_any(),
+        Column::F64(values) => numbers(py, "f8", values, f64::to_ne_bytes),
+        Column::U64(values) => numbers(py, "u8", values, u64::to_ne_bytes),
+        Column::U32(values) => numbers(py, "u4", values, u32::to_ne_bytes),
+        Column::U16(values) => numbers(py, "u2", values, u16::to_ne_bytes),
+        Column::U8(values) => numbers(py, "u1", values, u8::to_ne_bytes),
     }
+}
+
+/// An array of numpy that owns a copy of these numbers, of the type that numpy calls so.
+pub(crate) fn numbers<'py, T: Copy, const BYTES: usize>(
+    py: Python<'py>,
+    kind: &str,
+    values: &[T],
+    bytes: fn(T) -> [u8; BYTES],
+) -> PyResult<Bound<'py, PyAny>> {
+    let memory = PyByteArray::new_with(py, values.len() * BYTES, |memory| {
+        for (place, value) in memory.chunks_exact_mut(BYTES).zip(values) {
+            place.copy_from_slice(&bytes(*value));
+        }
+        Ok(())
+    })?;
+    py.import("numpy")?.call_method1("frombuffer", (memory, kind))
 }
 
 /// Every table of a run: (name, meaning of a row, columns), of each column (name, type, unit, meaning, codes).

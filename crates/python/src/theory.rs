@@ -13,11 +13,10 @@ use lfn_law::{
 };
 use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, SYN};
 use lfn_units::Time;
-use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors;
+use crate::{errors, numbers};
 
 /// The arguments are those of [`Path`]; the result has the fields of [`Course`], epochs as columns.
 #[pyfunction]
@@ -154,8 +153,8 @@ pub(crate) fn sawteeth<'py>(
         ("loss_events_per_packet", |tooth| tooth.loss_events_per_packet),
         ("growth", |tooth| tooth.growth),
     ] {
-        let column = found.iter().map(|one| one.as_ref().map_or(f64::NAN, of)).collect();
-        columns.set_item(name, PyArray1::from_vec(py, column))?;
+        let column: Vec<f64> = found.iter().map(|one| one.as_ref().map_or(f64::NAN, of)).collect();
+        columns.set_item(name, floats(py, &column)?)?;
     }
     let wrong: Vec<Option<String>> =
         found.iter().map(|one| one.as_ref().err().map(FluidError::to_string)).collect();
@@ -254,10 +253,14 @@ impl Law for Udt {
     }
 }
 
+fn floats<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyAny>> {
+    numbers(py, "f8", values, f64::to_ne_bytes)
+}
+
 fn columns(py: Python<'_>, flows: usize, course: Course) -> PyResult<Bound<'_, PyDict>> {
     let found = PyDict::new(py);
-    found.set_item("t_s", PyArray1::from_vec(py, course.t_s))?;
-    let table = |rows: Vec<f64>| PyArray1::from_vec(py, rows).call_method1("reshape", (-1, flows));
+    found.set_item("t_s", floats(py, &course.t_s)?)?;
+    let table = |rows: Vec<f64>| floats(py, &rows)?.call_method1("reshape", (-1, flows));
     found.set_item("windows", table(course.windows)?)?;
     let epochs = course.epochs;
     found.set_item("start_s", epochs.iter().map(|epoch| epoch.start_s).collect::<Vec<_>>())?;
