@@ -8,7 +8,6 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{null, null_mut};
 
-use lfn_units::Time;
 use libc::{c_int, pid_t, sigset_t};
 
 use crate::error::EmulatorError;
@@ -81,36 +80,27 @@ pub(crate) fn is_closed(pipe: &OwnedFd) -> bool {
     unsafe { libc::poll(&mut polled, 1, 0) > 0 }
 }
 
-/// Whether the other end of a pipe is closed, or its process gone, within this time.
-pub(crate) fn closes_within(pipe: &OwnedFd, time: Time) -> bool {
-    let mut polled = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
-    let wait = libc::timespec { tv_sec: 0, tv_nsec: time.as_ns().min(999_999_999) as _ };
-    // SAFETY: the descriptor's entry and the time live.
-    unsafe { libc::ppoll(&mut polled, 1, &wait, null()) > 0 }
-}
-
 /// Closes a descriptor that this process inherited and does not use.
 pub(crate) fn close(descriptor: RawFd) {
     // SAFETY: its owner is another process, or is never dropped here.
     unsafe { libc::close(descriptor) };
 }
 
-/// No signal of a terminal stops this process, and others come before it.
-pub(crate) fn ignore_terminal(nice: c_int) {
+/// A write to a full pipe fails instead of waiting.
+pub(crate) fn do_not_wait(pipe: &OwnedFd) -> Result<(), EmulatorError> {
     // SAFETY: takes integers.
-    unsafe {
-        for signal in [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU] {
-            libc::signal(signal, libc::SIG_IGN);
-        }
-        libc::setpriority(libc::PRIO_PROCESS, 0, nice);
-    }
+    done(unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, "fcntl").map(drop)
 }
 
-/// Whether the leader of our session, an interactive shell, has the terminal, and we are another job of it.
-pub(crate) fn is_in_background(terminal: RawFd) -> bool {
+/// Other processes come before this one.
+pub(crate) fn be_nice(nice: c_int) {
     // SAFETY: takes integers.
-    let (ours, leader, front) = unsafe { (libc::getpgrp(), libc::getsid(0), libc::tcgetpgrp(terminal)) };
-    ours != leader && front == leader
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+}
+
+pub(crate) fn kill(child: pid_t) {
+    // SAFETY: takes integers; the child is not waited for yet, so its number is no other's.
+    unsafe { libc::kill(child, libc::SIGKILL) };
 }
 
 /// A socket that lists the sockets of this network namespace (sock_diag(7)). It waits for an answer for a

@@ -69,7 +69,7 @@ def shell(
         coalesce: Segments of a burst that are due within this time are delivered together with the
             last of them. A longer time costs less CPU; 0s delivers each alone.
         report: File for counters and lateness of the path, in JSON.
-        live: A line at the bottom of the terminal shows rate, RTT, cwnd, queue, drops and
+        live: A line a second on the terminal shows rate, RTT, cwnd, queue, drops and
             lateness; default yes, except for an interactive shell and in another `lfn shell`.
     """
     needs_linux("lfn shell")
@@ -104,10 +104,9 @@ def shell(
 
 
 def _live(wanted: bool | None, command: Sequence[str] = ()) -> bool:
-    """Whether a live line is drawn, if stderr is a terminal.
+    """Whether lines show the path, if stderr is a terminal.
 
-    An interactive shell edits its lines anywhere on the screen, and the outer one of two lines
-    would have the row of the inner one.
+    They would disturb an interactive shell, and those of a path in a path would mix with the outer.
     """
     if os.environ.get("TERM", "dumb") == "dumb":
         return False
@@ -142,7 +141,7 @@ def on_kernel(
         seed: Seed of the path's random losses; default the file's.
         iperf3: Let iperf3 send the TCP flows, instead of lfn.
         out: Results directory.
-        live: A line at the bottom of the terminal shows rate, RTT, cwnd, queue, drops and
+        live: A line a second on the terminal shows rate, RTT, cwnd, queue, drops and
             lateness; default yes.
 
     Exit code 6 if the run is invalid.
