@@ -146,8 +146,8 @@ struct law_config {
  *   on_loss     as above, at the entry to CWR, Recovery or Loss; it need not set anything.
  *   on_open     as above, but cwnd is what the law left.
  */
-#define LAW_CONTROL_APP_LIMITED 1u /* what leaves until all that is in flight now is delivered is sent
-				    * slowly on purpose: its samples are app-limited */
+#define LAW_CONTROL_APP_LIMITED 1u /* mark everything sent until the current flight is delivered as
+				    * app-limited: the law limits its rate on purpose */
 #define LAW_PROBES 8
 struct law_ops {
 	void (*init)(void *state, const struct law_config *config, struct law_control *control);

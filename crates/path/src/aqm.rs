@@ -44,7 +44,7 @@ macro_rules! disciplines {
                 match self { $(AqmConfig::$name(_) => <$config as Parameters>::AT_ARRIVAL,)+ }
             }
 
-            /// The same for packets of at most this size on the wire.
+            /// This queue for packets of at most this size on the wire.
             pub fn for_packets(mut self, packet_bytes: u32) -> AqmConfig {
                 match &mut self { $(AqmConfig::$name(config) => config.fit(packet_bytes),)+ }
                 self

@@ -123,7 +123,7 @@ impl Counters {
         }
     }
 
-    /// The same bins, with nothing in them, for a link that has so many packets, of which so many wait.
+    /// Empty bins of this width for a link that holds `held_before` packets now, `max_waiting` of them in its queue.
     pub(crate) fn restarted(&self, held_before: u64, max_waiting: u64) -> Counters {
         let histogram = vec![0; self.histogram.len()];
         let empty = Counters::for_waits_to(Time::ZERO);

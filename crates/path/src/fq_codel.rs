@@ -55,7 +55,7 @@ impl Parameters for FqCodelConfig {
 }
 
 impl FqCodelConfig {
-    /// The same for packets of at most this size.
+    /// The default for packets of at most this size.
     pub fn new(largest_packet_bytes: u32) -> FqCodelConfig {
         FqCodelConfig { mtu_bytes: largest_packet_bytes, ..FqCodelConfig::default() }
     }
@@ -73,7 +73,7 @@ pub struct FqCodelError {
 struct FlowQueue {
     fifo: Fifo,
     codel: Codel,
-    /// Bytes that it may still send in this turn; below 0 after a packet larger than what was left.
+    /// Bytes that it may still send in this turn; below 0 after a packet larger than the rest.
     credit: i64,
     /// It stands in one of the two lists.
     active: bool,

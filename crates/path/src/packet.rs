@@ -14,7 +14,7 @@ pub enum PacketKind {
 pub struct Packet {
     /// The owner's own; opaque to the path.
     pub word: u64,
-    /// The same.
+    /// A second word of the owner's.
     pub more: u64,
     /// Number of the flow, by which fair queueing tells packets apart.
     pub flow: u32,

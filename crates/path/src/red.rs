@@ -200,7 +200,7 @@ impl RedConfig {
         RedConfig { mean_packet_bytes, ..RedConfig::of(RedPreset::Adaptive) }
     }
 
-    /// The same with these thresholds.
+    /// This configuration with these thresholds.
     pub fn between(self, thresholds: Thresholds) -> RedConfig {
         let (min_th, max_th, target_delay) = match thresholds {
             Thresholds::Fixed { min_th, max_th } => (Some(Threshold(min_th)), Some(Threshold(max_th)), None),

@@ -13,7 +13,7 @@ struct Known {
     remainder: u64,
 }
 
-/// Serialisation at one rate. Times are rounded down to a picosecond and what that cuts off is
+/// Serialisation at one rate. Times are rounded down to a picosecond and the remainder is
 /// carried to the next packet, so the rate is exact.
 #[derive(Clone, Debug)]
 pub(crate) struct Serialiser {

@@ -1,4 +1,4 @@
-//! The ends of all routes: whatever sends packets and takes them.
+//! The ends of all routes, which send packets and take them.
 
 pub(crate) mod breakers;
 pub(crate) mod context;

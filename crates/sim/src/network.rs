@@ -1,7 +1,7 @@
 //! The way of packets over links, hop by hop.
 //!
-//! A packet is offered to a link; where it leaves, and when, is known at once or comes as an event; from
-//! there it goes on to the next link of its route, or to the end.
+//! A packet is offered to a link. The time of its departure is known at once or comes as an event; the packet then goes
+//! on to the next link of its route, or to the end.
 
 pub mod ack_path;
 mod capture;
@@ -77,7 +77,7 @@ pub(crate) struct Network {
     routes: Vec<Route>,
     /// Packets in queues whose departures are events.
     waiting: Waiting,
-    /// Those whose queues may drop a packet when it departs, by which a place for a flow becomes free.
+    /// Links whose queues may drop a packet at its departure, which may free the place of a flow.
     droppers: Vec<LinkId>,
     /// In order of time.
     changes: Vec<Change>,

@@ -102,7 +102,7 @@ impl Stream {
     }
 }
 
-/// A stream, for what can draw.
+/// The stream of a part that may draw.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws(pub Option<Stream>);
 
@@ -114,7 +114,7 @@ impl Draws {
 }
 
 /// The streams of one owner: the name of each begins with the owner's. They know whether any was taken, so only
-/// what can draw may take one.
+/// a part that may draw takes one.
 #[derive(Clone, Debug)]
 pub struct Streams {
     seed: u64,

@@ -16,7 +16,7 @@ struct Sent {
     app_limited: bool,
 }
 
-/// The counters of a connection, and what they were when each segment in flight was sent.
+/// The counters of a connection, now and at the departure of each segment in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
     /// By segment number modulo capacity.

@@ -63,7 +63,7 @@ impl RttEstimator {
             // §2.3: the variation first, against the old mean.
             let error = self.srtt_ns.abs_diff(rtt_ns);
             if rtt_ns < self.srtt_ns && error > self.rttvar_ns && self.form == RtoForm::Linux {
-                // An RTT that falls raises the variation by an eighth of what one that rises does.
+                // A falling RTT raises the variation an eighth as much as a rising one.
                 self.rttvar_ns += (error - self.rttvar_ns) / 32;
             } else {
                 self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + error / 4;
@@ -88,7 +88,7 @@ impl RttEstimator {
         }
     }
 
-    /// A round trip is over: Linux's margin falls by a quarter of what it exceeds the round's largest.
+    /// A round trip is over: Linux's margin falls by a quarter of its excess over the largest margin of the round.
     #[inline]
     pub fn end_round(&mut self) {
         if self.form == RtoForm::Linux {
@@ -128,7 +128,7 @@ impl RttEstimator {
         ((self.srtt_ns + self.margin_ns) << backoff.min(16)).min(self.max_rto_ns)
     }
 
-    /// The same in Linux's clock, which ticks every millisecond: whole ones, doubled.
+    /// The timeout in whole ticks of Linux's clock, a millisecond each, doubled `backoff` times.
     pub fn rto_ms(&self, backoff: u32) -> u64 {
         let ms = (self.srtt_ns + self.margin_ns).div_ceil(1_000_000);
         (ms << backoff.min(16)).min(self.max_rto_ns / 1_000_000)

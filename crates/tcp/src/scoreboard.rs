@@ -238,7 +238,7 @@ impl Scoreboard {
         *self = Scoreboard { sent: std::mem::take(&mut self.sent), repair, ..Scoreboard::default() };
     }
 
-    /// Forgets all that is outstanding.
+    /// Forgets all outstanding segments.
     pub fn abort(&mut self) {
         let una = self.una;
         self.reset();
@@ -258,7 +258,7 @@ impl Scoreboard {
         }
     }
 
-    /// Gives back most of what a window needs that was much larger than the one that an episode leaves.
+    /// Gives back most memory of a window that was much larger than the window after an episode.
     #[cold]
     pub fn shrink(&mut self) {
         let wanted = (2 * self.outstanding()).next_power_of_two().max(16) as usize;
@@ -272,7 +272,7 @@ impl Scoreboard {
         }
     }
 
-    /// Keeps what is outstanding in as many places, a power of two.
+    /// Moves the outstanding segments to a ring of `new` places, a power of two.
     #[cold]
     fn resize(&mut self, new: usize) {
         let old = self.sent.len();

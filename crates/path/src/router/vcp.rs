@@ -1,4 +1,4 @@
-//! VCP's load meter: how much arrives in 200 ms, and how much waits, in proportion to what could leave
+//! VCP's load meter: arrivals in 200 ms and the queue, in proportion to the capacity of the link
 //! (Xia, Subramanian, Stoica, Kalyanaraman, SIGCOMM 2005; constants of its first author's ns-2 code).
 
 use lfn_header::vcp::Load;

@@ -48,13 +48,13 @@ kinds! {
     Syn,
     /// A receiver without an answer to its SYN-ACK sends it again.
     SynAck,
-    /// A flow stops to send.
+    /// A TCP flow stops sending.
     Stop,
-    /// The same over UDT.
+    /// A UDT flow stops sending.
     UdtStop,
     /// A packet reaches the next link of its route.
     AtLink,
-    /// A data packet reaches the receiver, or any packet of UDT or of a handshake the end that it is for.
+    /// A data packet reaches the receiver, or a packet of UDT or of a handshake its destination.
     AtReceiver,
     /// A message that an application waits for is complete at the receiver.
     Message,
@@ -205,8 +205,8 @@ impl Heap {
     }
 }
 
-/// Events on pages of about a millisecond; those of the current page are a heap. So one of ten thousand timers,
-/// or of a thousand delay lines, costs no walk through a heap of all.
+/// Events on pages of about a millisecond; the current page is a heap. So an event among ten thousand timers or a
+/// thousand delay lines costs no walk through a heap of all.
 #[derive(Debug)]
 struct Calendar {
     /// All before the end of page `page`; empty only if all is.
@@ -365,7 +365,7 @@ impl Events {
         self.lines.push(key(at, kind, index, line));
     }
 
-    /// The next event: when, what, of which flow (or link), on which line.
+    /// The next event: its time, kind, flow (or link) and line.
     #[inline]
     pub fn peek(&self) -> Option<(Time, Kind, usize, LineId)> {
         let key = self.lines.first().min(self.next_other);

@@ -1,4 +1,4 @@
-//! A packet as the engine moves it: a word of 64 bits, and what only few packets have besides.
+//! A packet as the engine moves it: a word of 64 bits, and SACK blocks and headers, which few packets have.
 
 use lfn_header::Header;
 use lfn_path::PacketKind;
@@ -23,7 +23,7 @@ const BLOCKS: u8 = 3 << 4;
 /// Which retransmission a data packet is, or an ACK echoes.
 const COPY_SHIFT: u32 = 6;
 
-/// The SACK blocks of an ACK; those that it has come first.
+/// Room for the SACK blocks of an ACK; its blocks come first.
 pub(crate) type Blocks = [Range; SACK_BLOCKS];
 
 /// Fields that only few packets have, beside their word.
@@ -288,7 +288,7 @@ impl Routed {
 pub(crate) struct AtQueue {
     pub bytes: u32,
     pub ect: bool,
-    /// Behind the last link of its route nothing happens for so long.
+    /// Delay behind the last link of its route, before which nothing happens.
     pub last_leg: Time,
 }
 

@@ -1,4 +1,4 @@
-//! The clock and all pending events; packets in flight between two points, and those that set out.
+//! The clock, all pending events, and the packets on delay lines.
 //!
 //! Packets with the same delay keep their order, also packets of different flows: they share a delay line, a
 //! FIFO of which only the head is an event. A packet that would break a line's order (an ACK of a timer,
@@ -69,7 +69,7 @@ struct Late {
     extras: Extras,
 }
 
-/// An event of a timer happens: whether it is one that is still known. `pending` as in [`Scheduler::set_timer`].
+/// A timer's event happens: whether it is still pending, not stale. `pending` as in [`Scheduler::set_timer`].
 pub(crate) fn timer_fires([at, later]: [&mut Time; 2], now: Time) -> bool {
     let is_due = *at <= now;
     if is_due {
@@ -85,7 +85,7 @@ pub(crate) struct Departing {
     pub header: Header,
 }
 
-/// All that an end may send now. It is asked for its packets one by one: a window of them may be large.
+/// The packets that an end may send now. The network takes them one by one, since a window of them may be large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Burst {
     None,
@@ -102,7 +102,7 @@ pub(crate) struct Scheduler {
     pub now: Time,
     events: Events,
     lines: Vec<DelayLine>,
-    /// Those that flows share, by what is at their end, the link at their beginning, and their delay.
+    /// Delay lines that flows share, by kind of event at the end, link at the beginning, hop and delay.
     shared: BTreeMap<(Kind, LinkId, Hop, Time), LineId>,
     /// Packets out of line, by the order in which they were sent; the first has number `late_base`.
     late: VecDeque<Option<Late>>,
@@ -130,16 +130,15 @@ impl Scheduler {
         self.events.push(at, kind, index);
     }
 
-    /// The same where it is rare, for a loop over packets that needs its registers.
+    /// [`Scheduler::schedule`] out of line, for a loop over packets that rarely schedules and needs its registers.
     #[cold]
     #[inline(never)]
     pub fn schedule_rare(&mut self, at: Time, kind: Kind, index: usize) {
         self.schedule(at, kind, index);
     }
 
-    /// Sees to it that a timer is an event, or one before it is. Its earliest pending event is known, and the
-    /// earliest after that: without the second a timer that moves to and fro would leave an event behind each
-    /// time.
+    /// Ensures that an event is pending at or before the deadline. Tracks the two earliest pending events, so that a
+    /// deadline that moves back and forth does not accumulate stale events.
     #[inline(always)]
     pub fn set_timer(&mut self, [at, later]: [&mut Time; 2], deadline: Time, kind: Kind, index: usize) {
         if deadline < *at {
@@ -160,8 +159,8 @@ impl Scheduler {
         self.burst.get_or_insert(Burst::None);
     }
 
-    /// The network takes a burst behind what was handed over before, before the next event. An event has one
-    /// at most.
+    /// The network takes a burst behind the packets handed over, before the next event. An event has at most one
+    /// burst.
     #[inline]
     pub fn hand_over_burst(&mut self, burst: Burst) {
         debug_assert!(self.burst.is_none_or(|before| before == Burst::None || before == burst));
@@ -219,7 +218,7 @@ impl Scheduler {
         on_lines.chain(late)
     }
 
-    /// Bytes of memory of events, of lines and of what is under way.
+    /// Bytes of memory of events, delay lines and packets.
     pub fn memory_bytes(&self) -> usize {
         let bytes = |line: &DelayLine| {
             (line.packets.capacity() + line.blocks.capacity()) * 16
@@ -251,8 +250,8 @@ impl Scheduler {
         }
     }
 
-    /// Brings the places near that packets on `line` will take next. Returns the first packets on it: all of
-    /// them, or those up to the end of their ring.
+    /// Prefetches the places that packets on `line` will take next. Returns the first packets on it: all, or up to the end
+    /// of their ring.
     #[inline(always)]
     pub fn prefetch(&self, line: LineId) -> &[(Time, Packet)] {
         let Some(line) = self.lines.get(line.index()) else { return &[] };

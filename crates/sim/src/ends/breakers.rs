@@ -1,4 +1,4 @@
-//! Circuit breakers under way: what they watch, and what is lost of it.
+//! Circuit breakers under way: their flows, and the losses of each.
 
 mod intervals;
 
@@ -14,11 +14,11 @@ pub(crate) struct Breakers {
     watches: Vec<Watch>,
     /// Data packets of each flow over TCP that were dropped or lost, if any of them is watched.
     tcp_gone: Vec<u64>,
-    /// The same over UDT.
+    /// Data packets of each flow over UDT that were dropped or lost, if any of them is watched.
     udt_gone: Vec<u64>,
 }
 
-/// A breaker, and what it watches.
+/// A breaker, and the flow that it watches.
 struct Watch {
     count: Count,
     of: Of,

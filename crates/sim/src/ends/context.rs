@@ -6,7 +6,7 @@ use super::record::Record;
 use crate::clock::scheduler::Scheduler;
 use crate::network::Network;
 
-/// The network, clock and pending events, and what is recorded.
+/// The network, clock and pending events, and the tables.
 pub(crate) struct Context {
     /// When the run ends.
     pub duration: Time,

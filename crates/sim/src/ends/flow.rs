@@ -147,12 +147,12 @@ pub(crate) struct Heard {
     header: Header,
     /// When the copy was sent that moved the receiver on last.
     moved_by_copy: Time,
-    /// When a segment arrived last that was new, of a receiver that acknowledges what has not arrived.
+    /// Arrival of the last new segment, at a receiver that acknowledges segments before they arrive.
     new_at: Time,
 }
 
-/// Sender, receiver, and all between them that is theirs. In order of use: one cache line and the two ends
-/// are all that an ordinary ACK touches. State that most flows never need has memory of its own.
+/// A TCP flow: both ends and the state between them, in order of use. An ordinary ACK touches one cache line and the
+/// two ends. State that most flows never need has memory of its own.
 #[repr(C, align(64))]
 pub(crate) struct Flow {
     pub timers: Timers,
@@ -547,7 +547,7 @@ impl Flow {
         stale
     }
 
-    /// The receiver answers what it does not take. Returns the ACKs sent.
+    /// The receiver answers a segment that it refuses. Returns the ACKs sent.
     pub fn refuse(&mut self, at: Time, id: FlowId, scheduler: &mut Scheduler) -> u64 {
         self.answer(id, scheduler, |receiver, emit| receiver.refuse(at, &mut |ack| emit(ack)))
     }
@@ -557,7 +557,7 @@ impl Flow {
         self.answer(id, scheduler, |receiver, emit| receiver.on_deadline(now, &mut |ack| emit(ack)))
     }
 
-    /// Sends the ACKs that `what` has the receiver emit, and returns how many.
+    /// Sends the ACKs that the receiver emits in `what`, and returns their number.
     pub fn answer(
         &mut self,
         id: FlowId,

@@ -49,7 +49,7 @@ impl Opening {
     }
 }
 
-/// Connections that open, and what they cost.
+/// Connections that open, and their packets.
 #[derive(Default)]
 pub(crate) struct Handshakes {
     /// By place of the flow.

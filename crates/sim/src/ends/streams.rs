@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Places of flows among those of their transport.
+/// Places of a flow's streams among the flows of their transport.
 #[derive(Clone)]
 pub(crate) enum Streams {
     Tcp(Range<usize>),

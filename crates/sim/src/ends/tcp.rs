@@ -22,10 +22,10 @@ use crate::traffic::Direction;
 use report::Counts;
 pub(crate) use reported::{AtWarmup, Reported};
 
-/// Flows whose state the cache of a core holds; with more, what comes next is fetched ahead.
+/// Flows whose state the cache of a core holds; with more, the state of the next ones is prefetched.
 const CACHED_FLOWS: usize = 500;
 
-/// All flows over TCP: first those that are reported one by one, then those of traffic sources.
+/// All TCP flows: first the flows reported one by one, then the flows of traffic sources.
 pub(crate) struct TcpFlows {
     flows: Vec<Flow>,
     reported: Vec<Reported>,
@@ -87,7 +87,7 @@ impl TcpFlows {
         cx.scheduler.schedule(start, Kind::Begin, id.index());
     }
 
-    /// A flow of a traffic source takes a place, that of one that is done if there is any.
+    /// A flow of a traffic source takes a place, if possible of a finished flow.
     pub fn begin(&mut self, cx: &mut Context, setup: &FlowSetup, origin: Origin) -> FlowId {
         let now = cx.scheduler.now;
         let id = match self.free.pop() {
@@ -202,7 +202,7 @@ impl TcpFlows {
         id.index() < self.reported.len()
     }
 
-    /// A flow sends nothing new any more. It ends when what it sent is acknowledged.
+    /// A flow sends no new data any more. It ends when all its data are acknowledged.
     pub fn on_stop(&mut self, now: Time, id: FlowId) {
         let flow = &mut self.flows[id.index()];
         flow.stop();
@@ -211,9 +211,9 @@ impl TcpFlows {
         }
     }
 
-    /// Fetches what the next ACKs on `line` will need, if there are many flows. A flow's place is known
-    /// beforehand, that of its buffers only when the flow is there, and that of repair's only when what
-    /// leads to them is.
+    /// Prefetches the state that the next ACKs on `line` will need, if there are many flows. The address of a flow is
+    /// known beforehand, the address of its buffers only when the flow is in the cache, and the addresses of repair only
+    /// when those buffers are.
     #[inline(always)]
     pub fn prefetch(&self, scheduler: &Scheduler, line: LineId) {
         if self.flows.len() > CACHED_FLOWS {
@@ -221,7 +221,7 @@ impl TcpFlows {
         }
     }
 
-    /// Fetches what a sample needs of a flow that is reported.
+    /// Prefetches the state that a sample reads of a reported flow.
     #[inline]
     pub fn prefetch_sample(&self, place: usize) {
         if let (Some(flow), Some(reported)) = (self.flows.get(place), self.reported.get(place)) {
@@ -270,7 +270,7 @@ impl TcpFlows {
         self.flows[id.index()].is_done() && self.on_done(now, id)
     }
 
-    /// Sends what the sender may send now.
+    /// Sends the segments that the sender may send now.
     #[inline]
     pub fn transmit(&mut self, cx: &mut Context, id: FlowId) {
         let flow = &mut self.flows[id.index()];

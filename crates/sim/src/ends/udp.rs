@@ -16,7 +16,7 @@ use crate::rng::Streams;
 use crate::summary::UdpSummary;
 use crate::traffic::udp::Udp;
 
-/// All sources of UDP, and what became of their packets.
+/// All sources of UDP, and the fates of their packets.
 #[derive(Default)]
 pub(crate) struct UdpSources {
     sources: Vec<UdpSource>,

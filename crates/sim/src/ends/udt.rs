@@ -97,7 +97,7 @@ impl End {
         self.connection.as_ref().map_or(Time::NEVER, Connection::deadline)
     }
 
-    /// Sees to it that the timer is an event, or one before it is. `number` is that of the end.
+    /// Ensures that an event is pending at or before the deadline of end `number`.
     fn set_timer(&mut self, number: usize, scheduler: &mut Scheduler) {
         let deadline = self.deadline();
         let pending = [&mut self.timer_at, &mut self.later_timer_at];
@@ -227,7 +227,7 @@ impl UdtFlow {
         }
     }
 
-    /// A control packet comes to the sender. Returns what was found lost, if the control gave way.
+    /// A control packet comes to the sender. Returns the losses found, if the control gave way.
     fn on_control(&mut self, now: Time, packet: &lfn_udt::Packet<'_>) -> Option<Lost> {
         let sender = self.ends[SENDER].connection.as_mut()?;
         let before = (sender.period(), sender.window_packets(), sender.sender_stats());
@@ -253,7 +253,7 @@ impl UdtFlow {
         })
     }
 
-    /// An end's timers are due. Returns what was found lost.
+    /// An end's timers are due. Returns the losses found.
     fn on_timer(&mut self, end: usize, now: Time) -> Option<Lost> {
         let connection = self.ends[end].connection.as_mut()?;
         let (window, timeouts) = (connection.window_packets(), connection.sender_stats().timeouts);

@@ -1,4 +1,4 @@
-//! A simulation before its first event: what its configuration names must be there, and fit together.
+//! A simulation before its first event: all that its configuration names must exist and fit together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Sim {
     }
 }
 
-/// Settings of a flow's sender: those of the flow before it if they are the same.
+/// Settings of a flow's sender, shared with the flow before it if they are equal.
 fn sender_of(last: &mut Option<Arc<SenderConfig>>, flow: &FlowConfig) -> Arc<SenderConfig> {
     if last.as_deref() != Some(&flow.sender) {
         *last = None;
@@ -242,7 +242,7 @@ fn links_of(
     states.collect()
 }
 
-/// Checks that what names something names something that is there.
+/// Checks that every name refers to an existing part.
 fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     let unknown = |text: String| Err(SimError::Unknown(text));
     for (number, route) in config.routes.iter().enumerate() {
@@ -291,7 +291,7 @@ fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     Ok(connections)
 }
 
-/// Checks that circuit breakers watch what is there.
+/// Checks that circuit breakers watch existing flows.
 fn check_breakers(config: &Config, transfers: usize) -> Result<(), SimError> {
     for (number, breaker) in config.breakers.iter().enumerate() {
         let known = match breaker.watched {

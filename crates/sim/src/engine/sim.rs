@@ -70,7 +70,7 @@ impl Sim {
         self.context.scheduler.now = until;
     }
 
-    /// Passes to the network all that the ends have handed over.
+    /// Passes to the network the packets that the ends handed over.
     #[inline(never)]
     fn send_departing(&mut self) {
         let Context { network, scheduler, .. } = &mut self.context;

@@ -17,8 +17,7 @@ fn is_open(p: f64) -> bool {
     p != 0.0 && p != 1.0
 }
 
-/// Loss behind a queue. It chooses packets when they join the queue, so that both kinds of server lose
-/// the same ones.
+/// Loss behind a queue. It chooses packets when they join the queue, so both kinds of server lose the same packets.
 pub struct RandomLoss {
     /// Nothing is ever lost.
     never: bool,
@@ -78,7 +77,7 @@ impl RandomLoss {
         self.chosen.push_back(departs);
     }
 
-    /// Counts what was lost by `now`.
+    /// Counts the packets lost by `now`.
     pub fn settle(&mut self, now: Time) {
         while self.chosen.front().is_some_and(|&departs| departs <= now) {
             self.chosen.pop_front();

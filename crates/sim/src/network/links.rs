@@ -1,4 +1,4 @@
-//! A link inside the engine: its server, and what the path does behind it.
+//! A link inside the engine: its server, and the impairments behind it.
 
 use lfn_header::Header;
 use lfn_path::{

@@ -13,8 +13,8 @@ struct Kept {
     lost: bool,
 }
 
-/// The second word of a packet in a queue: where it is on its way, and what is kept for it: a number in `kept`, a serial
-/// number if it may be lost and nothing else is kept, or nothing.
+/// The second word of a packet in a queue: its hop, and the number of its extras in `kept`, or a serial number if it may be
+/// lost and has no extras, or nothing.
 const ROUTE_SHIFT: u32 = 16;
 const CLASS_SHIFT: u32 = 32;
 const KEPT_SHIFT: u32 = 35;

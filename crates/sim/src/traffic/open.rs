@@ -91,7 +91,7 @@ impl Open {
         Ok(Open::of_valid(config, streams))
     }
 
-    /// The same, where the parameters are known to be good.
+    /// The arrivals of parameters that were checked before.
     pub(crate) fn of_valid(config: &Config, streams: &Streams) -> Open {
         let mut open = Open {
             direction: config.direction,

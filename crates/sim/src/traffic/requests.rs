@@ -84,7 +84,7 @@ impl Config {
         (1.0 + self.more_exchanges.mean()) * bytes.mean()
     }
 
-    /// The same clients, in a Poisson process whose answers offer `load` bits of payload per second.
+    /// These clients, in a Poisson process whose answers offer `load` bits of payload per second.
     #[must_use]
     pub fn poisson(self, load: Rate) -> Config {
         let gap_s = 8.0 * self.client_bytes(self.direction) / load.as_bps();

@@ -276,7 +276,7 @@ impl Config {
         8.0 * bytes as f64 / (self.trace.duration.as_s() * self.scale)
     }
 
-    /// The same, scaled so that `load` is offered in `direction`.
+    /// These connections, scaled so that `load` is offered in `direction`.
     #[must_use]
     pub fn scaled_to(self, direction: Direction, load: Rate) -> Config {
         let scale = self.scale * self.offered_bps(direction) / load.as_bps();

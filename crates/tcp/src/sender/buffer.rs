@@ -134,7 +134,7 @@ impl Sender {
         }
     }
 
-    /// The connection is aborted: what is outstanding is forgotten, so nothing is sent any more.
+    /// The connection is aborted: outstanding segments are forgotten, so nothing is sent any more.
     pub fn abort(&mut self) {
         self.board.abort();
         self.stop();

@@ -11,8 +11,8 @@ impl Sender {
         self.config.burst_segments > 1
     }
 
-    /// Whether the window has opened by less than a burst, so that what may be sent waits for further ACKs. Repairs do
-    /// not wait, nor does anything while nothing is in flight.
+    /// Whether the window has opened by less than a burst, so that new data wait for further ACKs. Retransmissions do not
+    /// wait, nor do new data while nothing is in flight.
     pub fn waits_for_burst(&self) -> bool {
         self.sends_bursts() && self.is_below_burst()
     }

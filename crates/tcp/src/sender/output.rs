@@ -130,8 +130,8 @@ impl Sender {
         self.pacer.holds(now)
     }
 
-    /// Pacing keeps new data back: what follows a timeout's first new data is retransmissions again, and if there was
-    /// none, F-RTO has nothing to watch (measured).
+    /// Pacing keeps new data back: retransmissions follow the first new data after a timeout, and without new data F-RTO
+    /// ends (measured).
     fn end_new_data(&mut self) {
         if self.recovery.frto == Frto::SendsNew {
             let sent = self.board.nxt() > self.recovery.high_seq;

@@ -57,7 +57,7 @@ impl Pacer {
         self.next_send = self.next_send.since(gap(before_bytes_per_s)).after(gap(after_bytes_per_s));
     }
 
-    /// A segment is sent: the next one waits for the law's rate, or that of Linux.
+    /// A segment is sent: the next one waits for the law's rate, or for Linux's.
     pub fn on_sent(&mut self, now: Time, srtt_ns: u64, mss_bytes: u32, control: &Control) {
         let (bits, bits_per_s) = if control.pacing_bytes_per_s != 0 {
             // A law's rate counts payload, like its window, and as in Linux.

@@ -126,8 +126,8 @@ impl Sender {
         delivered - counted as u32
     }
 
-    /// There cannot be more duplicate ACKs than segments outstanding that are not lost: what Linux counts beyond that
-    /// is reordering, and all of the window, with the `acked` segments, may be reordered from then on (measured).
+    /// There cannot be more duplicate ACKs than segments outstanding that are not lost: Linux takes an excess for
+    /// reordering, and all of the window, with the `acked` segments, may be reordered from then on (measured).
     fn limit_duplicates(&mut self, acked: u64) {
         let outstanding = self.board.outstanding();
         let most = outstanding.saturating_sub(self.board.lost_out().max(1));
@@ -267,7 +267,7 @@ impl Sender {
         }
     }
 
-    /// Without SACK, Linux keeps its state until more than what was outstanding when it began is acknowledged: the
+    /// Without SACK, Linux keeps its state until it has an ACK beyond the segments outstanding when it began: the
     /// duplicate ACKs of spurious retransmissions would begin another episode (RFC 6582 §3.2 step 1).
     fn holds(&self) -> bool {
         self.is_newreno_of_linux() && self.board.una() == self.recovery.high_seq
@@ -411,7 +411,7 @@ impl Sender {
             || self.board.una() >= self.recovery.high_seq
             || (self.state == State::Loss && self.recovery.timeouts_in_row == 0);
         self.pacer.end_block(now, &self.control);
-        // Without SACK Linux's RACK has no RTT, which would spare what was sent less than one ago.
+        // Without SACK Linux's RACK has no RTT, which would spare segments sent less than an RTT ago.
         let all = self.config.loss_detection == LossDetection::DupThresh || !self.config.sack;
         let sent_by = if all { now } else { self.board.due_by_time(now, self.reorder_window()) };
         self.board.mark_lost_by_timeout(sent_by);

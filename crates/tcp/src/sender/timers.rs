@@ -62,8 +62,8 @@ impl Timers {
     }
 }
 
-/// When Linux's reordering timer fires for what is due then: its clock ticks every millisecond, the timer takes two more
-/// and the rest of the current one.
+/// When Linux's reordering timer of deadline `due` fires: its clock ticks every millisecond, and the timer takes two ticks
+/// more and the rest of the current one.
 fn in_jiffies(now: Time, due: Time) -> Time {
     Time::from_ms(now.as_ns() / 1_000_000 + due.since(now).as_ns().div_ceil(1_000_000) + 3)
 }

@@ -1,4 +1,4 @@
-//! Intervals of circuit breakers: what passed and what was lost in each, and the end of what exceeds its breaker's bound.
+//! Intervals of circuit breakers: packets and losses in each, and the end of a flow beyond its breaker's bound.
 
 use lfn_units::Time;
 

@@ -1,4 +1,4 @@
-//! A flow whose receiver breaks the rules: what arrives, and what is acknowledged.
+//! A flow whose receiver breaks the rules: its arrivals and its ACKs.
 
 use lfn_tcp::Segment;
 use lfn_units::Time;
