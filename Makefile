@@ -125,9 +125,9 @@ soak: $(UV)
 	LFN_SEED=$(SEED) LFN_RANDOM_DRAWS=10000 cargo test --locked -p lfn-scenario --test random
 	LFN_SEED=$(SEED) LFN_BOUNDS_DRAWS=5000 cargo test --locked -p lfn-scenario --test bounds
 	LFN_SEED=$(SEED) LFN_UDT_DRAWS=1000 cargo test --locked -p lfn-sim --test sim udt_trouble
-	$(RUN) pytest --hypothesis-seed=$(SEED) tests/python/test_scenario.py tests/python/test_metrics.py tests/python/test_report.py
-	LFN_SEED=$(SEED) LFN_FIGURES=200 $(RUN) pytest --numprocesses 2 tests/python/test_figures.py
-	LFN_SEED=$(SEED) LFN_DAMAGES=1000 $(RUN) pytest --numprocesses 2 tests/python/test_damage.py
+	$(RUN) pytest --hypothesis-seed=$(SEED) tests/python/scenario/test_scenario.py tests/python/metrics/test_metrics.py tests/python/figures/test_report.py
+	LFN_SEED=$(SEED) LFN_FIGURES=200 $(RUN) pytest --numprocesses 2 tests/python/figures/test_figures.py
+	LFN_SEED=$(SEED) LFN_DAMAGES=1000 $(RUN) pytest --numprocesses 2 tests/python/cli/test_damage.py
 	LFN_SEED=$(SEED) LFN_SHELL_KILLS=100 LFN_TESTBED_KILLS=100 $(RUN) pytest tests/emulator -k kill
 	LFN_SEED=$(SEED) $(RUN) python -m benches.sweep kill
 	@echo "SEED=$(SEED) held; write the date into CONTRIBUTING.md"

@@ -34,7 +34,7 @@ from lfnlab.advise import (
 from lfnlab.cli import app as cli
 from lfnlab.formats import iperf3
 
-IPERF3 = Path(__file__).parent / "data" / "iperf3"
+IPERF3 = Path(__file__).parents[1] / "data" / "iperf3"
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 SHORT = ["--rate", "20Mbit/s", "--rtt", "20ms", "--buffer", "1bdp"]
 QUICK = [*SHORT, "--bytes", "2MB", "--law", "cubic,bbr", "--flows", "2"]

@@ -17,7 +17,7 @@ from lfnlab.figures.report import write_report
 if TYPE_CHECKING:
     from lfnlab import Results
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def run(out: Path, rate: str, level: int, *, seeds: int = 1, **more: int) -> Results:

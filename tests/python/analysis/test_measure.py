@@ -28,7 +28,7 @@ from lfnlab.analysis.measure import METRICS, View
 from lfnlab.cli import app as cli
 from lfnlab.metrics import FirstPassage
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lfnlab import Results
     from lfnlab.results.summary import Summary
 
-FAULTS = Path(__file__).parent / "data/faults"
+FAULTS = Path(__file__).parents[1] / "data/faults"
 #: Payload and frame of a full packet.
 PAYLOAD, FRAME = 1448, 1514
 

@@ -12,7 +12,7 @@ from lfnlab.analysis import run_length, warnings
 from lfnlab.analysis.summary import to_json
 from lfnlab.experiment.run import execute
 
-CARD = (Path(__file__).parents[2] / "laws" / "cards" / "dctcp.md").read_text()
+CARD = (Path(__file__).parents[3] / "laws" / "cards" / "dctcp.md").read_text()
 
 
 def run(out: Path, **changes: str) -> Results:

@@ -39,7 +39,7 @@ from lfnlab.errors import LawError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BAD = Path(__file__).parents[2] / "crates/scenario/tests/bad"
+BAD = Path(__file__).parents[3] / "crates/scenario/tests/bad"
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)

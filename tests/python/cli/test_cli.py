@@ -15,7 +15,7 @@ import pytest
 from lfnlab import Queue, Results, dumbbell
 from lfnlab.cli import app as cli
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GOOD = """\
 schema = 1
 duration = "1s"

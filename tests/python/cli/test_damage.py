@@ -121,7 +121,7 @@ def test_a_directory_that_is_not_ours_stays_as_it_is(
     file, table = tmp_path / "s.toml", tmp_path / "sweep.toml"
     file.write_text(SHORT.to_toml())
     table.write_text(SHORT.to_toml() + "\n[sweep]\nseeds = 2\n[sweep.grid]\nseed = [1]\n")
-    measured = Path(__file__).parent / "data" / "iperf3"
+    measured = Path(__file__).parents[1] / "data" / "iperf3"
     places = {
         "DIR": foreign,
         "FILE": file,

@@ -26,7 +26,7 @@ from lfnlab.errors import LawError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from lfnlab import LabError, compare, dumbbell
 from lfnlab.control_laws import prototype
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RENO = (ROOT / "laws" / "reno.h").read_text()
 
 

@@ -19,7 +19,7 @@ from lfnlab.figures.evaluation import page
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SECTIONS = """
 5.1.1 Protection Against Congestion Collapse
 5.1.2 Protection Against Bufferbloat

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lfnlab.results.store import Store
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "sweep.md").read_text(encoding="utf-8")
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lfnlab import Results
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def drawn(root: Path, *more: Path, **request: Any) -> list[Axes]:

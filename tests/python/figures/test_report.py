@@ -262,7 +262,7 @@ def test_on_paper_nothing_is_cut_and_all_is_dark_on_white(report: Path) -> None:
         assert page.complaints == []
 
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
 PATH = {"rate": "10Mbit/s", "rtt": "10ms", "buffer": "1bdp", "duration": "2s"}
 HOSTILE = "</script><!--<script>alert('1')</script> & \"x\" ü $x^ \\frac{"
 

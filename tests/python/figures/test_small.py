@@ -13,7 +13,7 @@ from PIL import Image
 from lfnlab.figures.plot import rendered
 from lfnlab.figures.small import COLOURS, LARGEST, WIDEST, for_page, small
 
-PICTURES = sorted((Path(__file__).parents[2] / "docs" / "figures").glob("*.png"))
+PICTURES = sorted((Path(__file__).parents[3] / "docs" / "figures").glob("*.png"))
 
 
 def drawn(lines: int, inches: float = 7) -> Figure:

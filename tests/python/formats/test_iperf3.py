@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lfnlab import Results
 
-DATA = Path(__file__).parent / "data" / "iperf3"
+DATA = Path(__file__).parents[1] / "data" / "iperf3"
 MSS = 1448
 
 

@@ -25,7 +25,7 @@ from lfnlab.laboratory.page import page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no chromium on this machine")
 made = subprocess.run([ROOT / "crates/browser/inputs"], capture_output=True, text=True, check=True)
 needs_current = pytest.mark.skipif(

@@ -21,7 +21,7 @@ from marks import faults
 if TYPE_CHECKING:
     from lfnlab.papers.paper import Reproduction
 
-ROOT = Path(__file__).parents[2] / "papers" / "evcp"
+ROOT = Path(__file__).parents[3] / "papers" / "evcp"
 CLAIMS = [f"E{i}" for i in range(1, 12)]
 
 

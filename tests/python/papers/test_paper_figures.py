@@ -14,7 +14,7 @@ from marks import faults
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOT = Path(__file__).parents[2] / "papers"
+ROOT = Path(__file__).parents[3] / "papers"
 
 
 def tiny_cw_hstcp(settings: dict[str, Any]) -> None:

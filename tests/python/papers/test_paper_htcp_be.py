@@ -20,7 +20,7 @@ from lfnlab.papers.paper import Reproduction
 from lfnlab.results.runs import Results, Run
 from marks import faults
 
-ROOT = Path(__file__).parents[2] / "papers" / "htcp_be"
+ROOT = Path(__file__).parents[3] / "papers" / "htcp_be"
 CLAIMS = [f"H{i}" for i in range(1, 12)]
 
 

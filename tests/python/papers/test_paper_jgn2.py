@@ -20,7 +20,7 @@ from marks import faults
 if TYPE_CHECKING:
     from lfnlab.papers.paper import Reproduction
 
-ROOT = Path(__file__).parents[2] / "papers" / "jgn2"
+ROOT = Path(__file__).parents[3] / "papers" / "jgn2"
 CLAIMS = [f"J{i}" for i in range(1, 9)]
 
 

@@ -15,7 +15,7 @@ from lfnlab import Scenario, _core, execute
 from lfnlab.figures.columns import unit
 from lfnlab.results.tables import code, declared, frame, schema
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SCENARIO = """
 schema = 1
 duration = "2s"

@@ -56,10 +56,10 @@ from lfnlab.experiment.run import execute
 from lfnlab.figures.plot import changes_s, cwnd_series, traces
 from lfnlab.figures.registry import of_report
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PRESETS = sorted((ROOT / "scenarios").glob("*.toml"))
 
-DATA = Path(__file__).parents[2] / "crates/scenario/tests/data"
+DATA = Path(__file__).parents[3] / "crates/scenario/tests/data"
 
 
 def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -15,7 +15,7 @@ from lfnlab.suite import bbr
 from lfnlab.suite.bbr import checks, paths
 from lfnlab.suite.bbr.seen import DRAIN, Seen
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "bbr-cases.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "bbr-cases.md"
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from lfnlab.testbed import linux_backend, linux_laws, virtual_time
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PATH = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n'
 FLOW = '[[flow]]\nlaw = "htcp-be"\nrtt = "40ms"\n'
 
