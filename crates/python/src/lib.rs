@@ -297,6 +297,7 @@ fn card(name: &str) -> PyResult<&'static str> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    memory::give_back();
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("PROTOTYPE_STAMP", lfn_law::STAMP)?;
     module.add("LabError", py.get_type::<errors::LabError>())?;

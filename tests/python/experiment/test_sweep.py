@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -461,6 +462,45 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         took = partial(_note, done)
         executor.on_threads(iter(work), 4, "", took, lambda *_: None)
         assert (most, len(done)) == (wanted, 8), need_bytes
+
+
+def test_a_run_over_its_memory_beside_others_runs_again_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from lfnlab.errors import OverMemory
+    from lfnlab.experiment import executor
+
+    both, third = threading.Barrier(2), threading.Event()
+    seen: list[int] = []
+
+    def simulate(text: str, seed: int, command: str, tell: Any) -> dict[str, bytes]:
+        seen.append(seed)
+        if len(seen) > 2:
+            third.set()
+        else:
+            both.wait(60)
+        if seed == 0 and (text == "never" or not third.is_set()):
+            raise OverMemory("it holds too much")
+        third.wait(60)
+        return {}
+
+    monkeypatch.setattr(executor, "simulate", simulate)
+    for text, lost in (("alone", False), ("never", True)):
+        seen.clear()
+        third.clear()
+        found: dict[str, object] = {}
+        work = [executor.Work(str(i), text, i, 1) for i in range(3)]
+        took = partial(_keep, found)
+        executor.on_threads(iter(work), 2, "", took, lambda *_: None)
+        assert sorted(seen) == [0, 0, 1, 2]
+        assert seen[-1] == 0
+        assert isinstance(found.pop("0"), OverMemory) == lost
+        assert found == {"1": {}, "2": {}}
+
+
+def _keep(found: dict[str, object], work: Any, files: object) -> None:
+    assert work.key not in found, "taken once"
+    found[work.key] = files
 
 
 def test_the_text_of_a_run_is_that_of_its_scenario() -> None:
