@@ -20,16 +20,6 @@ static ALLOWED: AtomicU64 = AtomicU64::new(0);
 /// Memory of the runs in progress, in bytes.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
-/// Lets the allocator of glibc give back memory that runs free; by default it keeps up to 64 MB for each thread.
-pub(crate) fn give_back() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: both calls set a number of the allocator.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
-    }
-}
-
 /// Sets the memory limit of all runs of this process together, in bytes; `None`: the default part of free
 /// memory.
 pub(crate) fn allow(bytes: Option<u64>) {
