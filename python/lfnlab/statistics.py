@@ -79,7 +79,14 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> 
 
 @cache
 def student_t(degrees: int, confidence: float = 0.95) -> float:
-    """Two-sided quantile of Student's t: ``P(|T| <= t) = confidence``."""
+    """Two-sided quantile of Student's t: ``P(|T| <= t) = confidence``.
+
+    Raises:
+        ValueError: degrees below 1, or a confidence that is not between 0 and 1.
+    """
+    if degrees < 1 or not 0 < confidence < 1:
+        said = f"degrees {degrees}, confidence {confidence}"
+        raise ValueError(f"{said}; allowed: degrees of at least 1, a confidence between 0 and 1")
     from statistics import NormalDist  # more modules than the rest of this one
 
     x = NormalDist().inv_cdf(0.5 + confidence / 2)

@@ -38,6 +38,12 @@ def test_student_t_is_that_of_scipy(confidence: float) -> None:
     assert found == sorted(found, reverse=True)
 
 
+@pytest.mark.parametrize(("degrees", "confidence"), [(0, 0.95), (3, 1.0), (3, 0.0), (3, math.nan)])
+def test_an_absent_quantile_is_refused(degrees: int, confidence: float) -> None:
+    with pytest.raises(ValueError, match="allowed: degrees of at least 1"):
+        statistics.student_t(degrees, confidence)
+
+
 def test_interval_of_three_runs() -> None:
     value = statistics.interval([9.0, 10.0, 11.0])
     assert (value.mean, value.n) == (10.0, 3)

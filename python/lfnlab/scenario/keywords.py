@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any, TypeVar
 
+from lfnlab.printable import line
+
 _T = TypeVar("_T")
 
 
@@ -29,7 +31,7 @@ def keywords(made: type[_T]) -> type[_T]:
                 near = get_close_matches(unknown, allowed, 1)
                 hint = f'did you mean "{near[0]}"? ' if near else ""
                 said = f"{made.__name__}: {wrong}; {hint}allowed: {', '.join(allowed)}"
-                raise TypeError(said) from None
+                raise TypeError(line(said)) from None
             raise
 
     made.__init__ = checked  # type: ignore[assignment, method-assign]
