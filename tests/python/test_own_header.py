@@ -33,9 +33,8 @@ def test_it_has_the_vectors_of_the_registered_law(
     assert cli.call(["port", name]) == cli.OK
     said = capsys.readouterr().out
     assert said.startswith("```law\nlaw tol  # growth")
-    Path("card.md").write_text(said.replace("law tol ", "law reno "))
-    # The header of the registry meets what was recorded, as in tests of `lfn port`.
-    assert "expect cwnd 10.1 +-0.1%\n" in said
+    assert cli.call(["port", str(ROOT / "laws/reno.h")]) == cli.OK
+    assert capsys.readouterr().out.replace("law reno ", "law tol ") == said
 
 
 def test_it_is_advised_or_not_beside_others(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,3 +128,17 @@ def test_a_header_that_does_not_compile_for_linux_is_shown_at_its_line(header: P
     header.write_text(header.read_text().replace("LAW_OPS", "int broken = ;\nLAW_OPS"))
     with pytest.raises(LabError, match=r"tol\.h does not compile for Linux: .*tol\.h:\d+:\d+: err"):
         kernel.of_header(header).image()
+
+
+def test_a_scenario_names_it_from_its_folder(
+    header: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n[[flow]]\nrtt = "40ms"\n'
+    (header.parent / "a.toml").write_text(text + 'law = "./tol.h"\n')
+    (header.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(header.parent / "elsewhere")
+    assert cli.call(["run", "../a.toml", "--out", "o"]) == cli.OK
+    assert "tol.h (prototype)" in capsys.readouterr().out
+    header.unlink()
+    assert cli.call(["run", "../a.toml", "--out", "o"]) != cli.OK
+    assert "a.toml:7: flow[0].law: " in capsys.readouterr().err
