@@ -246,7 +246,8 @@ struct Opener {
 
 impl Opener {
     fn new(secret: &[u8; 32]) -> Opener {
-        Opener { epoch: Epoch::new(0, secret), before: None, end: 0, came: Box::new([0; _]) }
+        let came = Box::new([0; (WINDOW / 64) as usize]);
+        Opener { epoch: Epoch::new(0, secret), before: None, end: 0, came }
     }
 
     fn bit(number: u64) -> (usize, u64) {
