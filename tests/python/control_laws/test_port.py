@@ -101,7 +101,7 @@ def test_the_command_writes_a_part_of_a_card(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["reno"], cli.USAGE, "reno is not a law in Python; write FILE.py:CLASS"),
+        (["reno"], cli.USAGE, "reno is not a law in a file; write FILE.py:CLASS or FILE.h"),
         (["{file}:Nosuch"], cli.USAGE, "no law 'Nosuch'; it has Half"),
         (["{file}:Half", "--name", "Half"], cli.USAGE, "'Half' is not a name for a header"),
         (["{file}:Half", "--tolerance", "0"], cli.USAGE, "tolerance: 0; allowed: above 0"),
