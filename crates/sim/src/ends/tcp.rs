@@ -1,5 +1,6 @@
 //! Flows over TCP.
 
+mod connect;
 mod report;
 mod reported;
 mod watched;
@@ -16,7 +17,6 @@ use crate::clock::ids::{FlowId, LinkId, RouteId};
 use crate::clock::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::clock::scheduler::{Burst, Scheduler};
 use crate::config::Config;
-use crate::network::links::Server;
 use crate::tables::EventRow;
 use crate::traffic::Direction;
 use report::Counts;
@@ -109,57 +109,6 @@ impl TcpFlows {
     pub fn reroute(&mut self, cx: &mut Context, id: FlowId, route: RouteId, ack_route: RouteId) {
         (self.flows[id.index()].path.route, self.flows[id.index()].path.ack_route) = (route, ack_route);
         self.connect(cx, id);
-    }
-
-    /// Finds the delay lines of a flow for its routes. Flows that are reported share those of equal delay; a
-    /// place of the background has its own, since its flows come with ever other delays.
-    fn connect(&mut self, cx: &mut Context, id: FlowId) {
-        let flow = &mut self.flows[id.index()];
-        let Context { network, scheduler, .. } = cx;
-        let (data, acks) = (network.route(flow.path.route), network.route(flow.path.ack_route));
-        let (data_end, ack_end) = (data.last(), acks.last());
-        let last = network.link(data_end);
-        let hop_by_hop = acks.links.iter().any(|&link| network.meets(link));
-        flow.legs.forward_delay = last.delay + flow.path.forward_access;
-        flow.legs.ack_shift = Time::ZERO;
-        if !hop_by_hop {
-            let pass = |&link: &LinkId| {
-                let link = network.link(link);
-                link.delay + link.serialisation(flow.ack_bytes)
-            };
-            flow.legs.ack_shift =
-                acks.links.iter().map(pass).fold(flow.path.return_access, |sum, delay| sum + delay);
-        }
-        let closed = matches!(last.server, Server::Closed(_));
-        let plain = last.motion.is_none()
-            && !last.bleaches
-            && !network.is_recorded()
-            && !flow.path.is_special
-            && !flow.sender.sends_bursts();
-        flow.legs.direct =
-            (data.links.len() == 1 && closed && plain && !flow.path.by_event).then_some(data_end);
-
-        let to_acks = Hop { class: Class::Ack, route: flow.path.ack_route, number: 0 };
-        let to_receiver = Hop { class: Class::Data, route: flow.path.route, number: 0 };
-        if flow.role == Role::Reported {
-            let mut line = |kind: Kind, from: LinkId, hop: Hop, delay: Time| {
-                scheduler.shared_line(kind, from, hop, delay)
-            };
-            flow.path.lines.to_sender = line(Kind::AckAtSender, ack_end, to_acks, flow.path.return_access);
-            flow.path.lines.to_receiver =
-                line(Kind::AtReceiver, data_end, to_receiver, flow.path.forward_access);
-            let kind = if hop_by_hop { Kind::AtLink } else { Kind::AckAtSender };
-            flow.legs.ack_line =
-                line(kind, data_end, to_acks, flow.path.forward_access + flow.legs.ack_shift);
-            return;
-        }
-        if flow.path.lines.to_link == LineId::NONE {
-            flow.path.lines.to_link = scheduler.add_line(Kind::AtLink, to_acks);
-            flow.path.lines.to_sender = scheduler.add_line(Kind::AckAtSender, to_acks);
-            flow.path.lines.to_receiver = scheduler.add_line(Kind::AtReceiver, to_receiver);
-        }
-        scheduler.aim(flow.path.lines.to_link, to_acks);
-        flow.legs.ack_line = if hop_by_hop { flow.path.lines.to_link } else { flow.path.lines.to_sender };
     }
 
     /// A flow begins, with a handshake if it has one.
