@@ -200,7 +200,8 @@ impl Network {
             seen.last_leg = Time::ZERO;
         }
         // An opportunity of a trace that is used at once comes after all that arrives with it.
-        if self.link(link).look_at > now {
+        let state = self.link(link);
+        if state.look_at > now && state.free_at() <= now {
             self.settle_link(scheduler, ends, link, now);
         }
         let arrival = Arrival { now, routed, seen, extras };
