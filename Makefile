@@ -130,7 +130,7 @@ soak: $(UV)
 	LFN_SEED=$(SEED) LFN_DAMAGES=1000 $(RUN) pytest --numprocesses 2 tests/python/cli/test_damage.py
 	LFN_SEED=$(SEED) LFN_SHELL_KILLS=100 LFN_TESTBED_KILLS=100 $(RUN) pytest tests/emulator -k kill
 	LFN_SEED=$(SEED) $(RUN) python -m benches.sweep kill
-	@echo "SEED=$(SEED) held; write the date into CONTRIBUTING.md"
+	@echo "SEED=$(SEED) held; write the date into ci/soak.csv"
 
 tools:
 	ci/tools.sh
