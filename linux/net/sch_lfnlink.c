@@ -131,7 +131,7 @@ static void depart(struct Qdisc *sch, u64 at_ns)
 	u64 arrives_ns = at_ns + link->delay_ns;
 
 	link->served = NULL;
-	if (link->jitter_ns && it == DATA)
+	if (link->jitter_ns)
 		arrives_ns += drawn(link, link->jitter_ns);
 	unopened = it == HANDSHAKE && chooses(&link->unopened);
 	if ((counted && chooses(&link->lost)) || unopened) {

@@ -135,7 +135,7 @@ def test_an_error_says_its_parts() -> None:
         (["compare", "--law", "reno", "--flows", "0"], "--flows"),
         (
             ["compare", "--law", "reno", "--flows", "9000000", "--duration", "1h"],
-            "--flows: the run",
+            "--sample: the run",
         ),
         (["compare", "--law", "reno", "--rate", "10Tbit/s", "--rtt", "1s"], "--rate: the run"),
         (["compare", "--law", os.fsdecode(b"\xff")], r"b'\xff' is not UTF-8"),

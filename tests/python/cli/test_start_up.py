@@ -24,7 +24,7 @@ finally:
 
 @pytest.mark.parametrize(
     ("arguments", "most"),
-    [(["laws"], 240), (["laws", "cubic"], 240), (["--version"], 190), (["--help"], 410)],
+    [(["laws"], 245), (["laws", "cubic"], 245), (["--version"], 190), (["--help"], 410)],
     ids=str,
 )
 def test_what_shows_text_imports_no_frames_and_no_figures(arguments: list[str], most: int) -> None:

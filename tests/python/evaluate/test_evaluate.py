@@ -259,7 +259,7 @@ def test_udt_laws_run_over_udt(law: str, label: str, tmp_path: Path) -> None:
         (["reno", "--section", "8"], '--section: "8"; allowed: 5.1.1, '),
         (["reno", "--section", "5.3.1"], "nothing to run: 5.3.1 has no figures; not applicable"),
         (["bbr", "--beside", "cubic"], "cubic is a comparator already"),
-        (["bbr", "--beside", "vegas", "vegas"], "vegas is a comparator already"),
+        (["bbr", "--beside", "vegas,vegas"], "vegas is a comparator already"),
         (["bbr", "--beside", "vegass"], 'did you mean "vegas"'),
         (["bbr", "--jobs", "0"], "jobs"),
         ([""], "law"),

@@ -37,7 +37,9 @@ def test_a_picture_is_small_and_the_same_each_time(lines: int, inches: float) ->
 def test_lines_and_ground_keep_their_colours() -> None:
     colours = Image.open(io.BytesIO(for_page(drawn(2)))).convert("RGB").getcolors(1 << 20)
     assert colours
-    assert {(255, 255, 255), (0xD5, 0x5E, 0x00), (0, 0x72, 0xB2)} <= {own for _, own in colours}
+    for wanted in ((255, 255, 255), (0xD5, 0x5E, 0x00), (0, 0x72, 0xB2)):
+        # A pixel of a line's edge may stand for the line.
+        assert any(np.abs(np.subtract(own, wanted)).max() <= 2 for _, own in colours), wanted
 
 
 def test_noise_becomes_small_too() -> None:
