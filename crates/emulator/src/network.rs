@@ -63,9 +63,9 @@ impl NetworkConfig {
 pub enum Kind {
     /// Payload, or what is not TCP.
     Data,
-    /// Nothing but an acknowledgement.
+    /// An acknowledgement alone.
     Ack,
-    /// The begin or the end of a connection, without payload.
+    /// Begins or ends a connection, without payload.
     Handshake,
 }
 
