@@ -69,7 +69,9 @@ def test_a_line_shows_the_path(terminal: Terminal) -> None:
     window = re.search(r"cwnd (\d+)", terminal.text)
     assert window is not None
     assert int(window[1]) > 0
-    assert [line for line in terminal.text.splitlines() if line] == terminal.lines()
+    # A busy machine makes the run invalid, and its last line says so.
+    said = [line for line in terminal.text.splitlines() if line]
+    assert [line for line in said if not line.startswith("lfn: INVALID")] == terminal.lines()
 
 
 @pytest.mark.parametrize(
