@@ -66,6 +66,24 @@ fn a_probe_waits_for_the_data_sent_last() {
     assert_eq!(talk.now, Time::from_ms(50 + 2 * 20 + 2 + 1));
 }
 
+/// Linux 6.12 at 64 kbit/s with an RTT of 10 ms: ten segments leave at once, a probe follows, and the ACK of the first
+/// segment comes after 200 ms. The timeout counts from the second segment, not from that ACK.
+#[test]
+fn while_a_probe_is_under_way_the_timeout_counts_from_the_first_segment() {
+    let mut talk = opened(10, u64::MAX);
+    talk.ack(1, &[]);
+    let nxt = talk.sender.nxt();
+    assert_eq!(numbers(&talk.wait_for_timer()), [(nxt, false)]);
+    talk.now = Time::from_ms(210);
+    assert_eq!(talk.ack(3, &[]).len(), 1);
+    let rto = Time::from_ms(talk.sender.rtt().rto_ms(0));
+    while talk.sender.stats(talk.now).timeouts == 0 {
+        talk.now = talk.sender.deadline();
+        talk.sender.on_timer(talk.now);
+    }
+    assert!((rto..rto + Time::from_ms(4)).contains(&talk.now), "{:?} after {rto:?}", talk.now);
+}
+
 #[test]
 fn an_ack_gives_the_rtt_of_the_transmission_that_it_echoes() {
     for copy in 0..2 {
@@ -178,6 +196,22 @@ fn after_a_timeout_new_data_tell_whether_it_was_spurious() {
             assert_eq!((talk.sender.state(), numbers(&sent)[0]), (State::Loss, (21, true)));
         }
     }
+}
+
+/// Linux 6.12, BIC, 690 segments in a receive window of 690: after the second of two timeouts one new segment leaves, and
+/// no retransmission with it, which RACK would find lost by the SACK of the new one.
+#[test]
+fn new_data_that_fill_the_receive_window_leave_alone() {
+    let config = SenderConfig { tail_loss_probe: false, receive_window_segments: 21, ..config() };
+    let mut talk = Talk::new(&config);
+    talk.wait_for_timer();
+    assert_eq!(numbers(&talk.wait_for_timer()), [(20, true)]);
+    talk.now = talk.now + Time::from_ms(RTT_MS);
+    let lost = |flags: AckFlags| flags.with(AckFlags::ECHOES_ORIGINAL, false);
+    assert_eq!(numbers(&talk.hear(21, &[], lost)), [(41, false)]);
+    talk.now = talk.now + Time::from_ms(RTT_MS);
+    assert_eq!(numbers(&talk.hear(21, &[(41, 42)], lost)), [(21, true), (22, true)]);
+    assert_eq!(talk.sender.state(), State::Loss);
 }
 
 #[test]

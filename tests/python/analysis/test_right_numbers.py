@@ -115,3 +115,19 @@ def test_a_connection_that_is_not_made_is_said(
     printed = re.sub(r"\s+", " ", "".join(capsys.readouterr()))
     assert "The connection of flow 0 (reno) was not made" in printed
     assert "Few losses" not in printed
+
+
+def test_a_long_path_has_the_goodput_of_linux(tmp_path: Path) -> None:
+    found = summary(text_of("illinois-long-path"), tmp_path)
+    (flow,) = found["flows"]
+    assert flow["goodput_bps"] == pytest.approx(780e6, rel=0.01)
+    assert flow["mean_cwnd_segments"] == pytest.approx(12_795, rel=0.01)
+    assert flow["retransmits"] == 13_923
+
+
+@pytest.mark.parametrize("law", ["hstcp", "bic:linux", "htcp:linux", "scalable:linux", "cubic"])
+def test_an_outage_with_a_full_receive_window_ends_within_seconds(law: str, tmp_path: Path) -> None:
+    text = text_of("route-switch-outage").replace('law = "hstcp"', f'law = "{law}"')
+    flows = run(text, tmp_path).runs[0].table("flows")
+    back = flows.filter((flows["t_s"] > 29) & (flows["t_s"] < 31))["delivered_bytes"]
+    assert (back[-1] - back[0]) * 8 / 2 > 50e6

@@ -106,6 +106,17 @@ fn compression_begins_with_the_fourth_duplicate() {
     assert!(acks(&short, &segments).len() > 10);
 }
 
+/// Linux 6.12 behind a full drop-tail queue in slow start: of each four segments two are lost, and each pair has its ACK.
+#[test]
+fn what_compression_holds_leaves_before_a_third_range_changes() {
+    let segments: Vec<(u64, u64)> = (0..40).map(|k| (k * 10, 4 * (k / 2) + k % 2 + 2)).collect();
+    let out = acks(&quiet(), &segments);
+    let pairs: Vec<u64> = out[3..].iter().map(|ack| ack.sack[0].end - ack.sack[0].start).collect();
+    assert_eq!(out.len(), 3 + 20 - 1);
+    assert_eq!(out[3].sack[0], Range { start: 6, end: 8 });
+    assert!(pairs.iter().all(|&pair| pair == 2), "{pairs:?}");
+}
+
 #[test]
 fn compression_loses_no_block() {
     // Every second segment is missing: each arrival is a range of its own.

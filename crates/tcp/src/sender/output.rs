@@ -86,9 +86,7 @@ impl Sender {
     }
 
     fn segment_to_repeat(&mut self, window_open: bool) -> Option<u64> {
-        if !window_open && !self.forced.retransmit
-            || self.recovery.frto == Frto::SendsNew && self.may_send_new()
-        {
+        if !window_open && !self.forced.retransmit || self.sends_new_only() {
             return None;
         }
         let lost = self.board.next_lost();
@@ -96,6 +94,12 @@ impl Sender {
             return Some(self.board.nxt() - 1);
         }
         lost
+    }
+
+    /// RFC 5682 §2.1 step 2b: new segments leave and no retransmission, even if the receive window has room for one.
+    fn sends_new_only(&self) -> bool {
+        self.recovery.frto == Frto::SendsNew
+            && (self.may_send_new() || self.board.nxt() > self.recovery.high_seq)
     }
 
     fn retransmit(&mut self, now: Time, seq: u64) -> Segment {

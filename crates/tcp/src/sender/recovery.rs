@@ -381,8 +381,9 @@ impl Sender {
     }
 
     pub(super) fn on_probe_timeout(&mut self, now: Time) {
-        if self.board.sacked_out() > 0 {
-            // SACKs came since: RACK looks for losses, and the timeout counts from the first segment.
+        if self.board.sacked_out() > 0 || self.timers.probe_end.is_some() {
+            // SACKs came since, so RACK looks for losses; or one probe is under way. The timeout counts from the first
+            // segment.
             self.resume_timeout(now);
             return;
         }
@@ -400,7 +401,7 @@ impl Sender {
             self.timers.probe_end = NonZero::new(self.board.nxt());
             self.forced.retransmit = true;
         }
-        self.restart_timer(now);
+        self.restart_timeout(now);
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {

@@ -88,21 +88,27 @@ impl Sender {
             self.timers.due = Time::NEVER;
             return;
         }
+        if !self.may_probe() {
+            return self.restart_timeout(now);
+        }
+        // The probe takes the place of the first timeout (§7.2), however long the path.
+        self.timers.kind = Timer::TailLossProbe;
         let rto_ns = self.rtt.backed_off_rto_ns(self.timers.backoff);
-        self.timers.kind = Timer::Rto;
-        let mut delay_ns = rto_ns;
-        if self.may_probe() {
-            // The probe takes the place of the first timeout (§7.2), however long the path.
-            self.timers.kind = Timer::TailLossProbe;
-            delay_ns = self.probe_delay_ns();
-            if delay_ns + 2 * self.rtt.srtt_ns() > rto_ns {
-                // No later than the timeout of the first segment, unless nothing new leaves.
-                self.timers.probe_began = now;
-                let timeout = self.board.first_sent() + Time::from_ns(rto_ns);
-                delay_ns = delay_ns.min(timeout.since(now).as_ns());
-            }
+        let mut delay_ns = self.probe_delay_ns();
+        if delay_ns + self.rtt.latest_ns().max(2 * self.rtt.srtt_ns()) > rto_ns {
+            // No later than the timeout of the first segment, unless nothing new leaves.
+            self.timers.probe_began = now;
+            let timeout = self.board.first_sent() + Time::from_ns(rto_ns);
+            delay_ns = delay_ns.min(timeout.since(now).as_ns());
         }
         self.timers.due = now + Time::from_ns(delay_ns);
+    }
+
+    /// The timeout counts from now.
+    #[inline]
+    pub(super) fn restart_timeout(&mut self, now: Time) {
+        self.timers.kind = Timer::Rto;
+        self.timers.due = now + Time::from_ns(self.rtt.backed_off_rto_ns(self.timers.backoff));
     }
 
     /// RACK looks for losses again when `due`, if anything waits. Linux has one timer for both: until then no timeout
@@ -127,8 +133,13 @@ impl Sender {
             return;
         }
         let due = self.board.first_sent() + Time::from_ns(self.rtt.backed_off_rto_ns(self.timers.backoff));
-        self.timers.kind = Timer::Rto;
-        self.timers.due = due.max(now + Time::from_us(1));
+        (self.timers.kind, self.timers.due) = (Timer::Rto, due.max(now + Time::from_us(1)));
+        if self.config.rto == RtoForm::Linux {
+            // The rest of the timeout decides which tick is the next for it.
+            let rest_ms = (self.timers.due - now).as_ns().div_ceil(1_000_000);
+            self.timers.kind = Timer::RtoTick;
+            self.timers.due = wheel::fires(self.timers.clock_ms, now, rest_ms);
+        }
     }
 
     /// From the last new data to their probe, in ns.
@@ -149,11 +160,11 @@ impl Sender {
         (last + delay).min(self.board.first_sent() + timeout)
     }
 
-    /// Whether the timer of the segments outstanding may be a tail loss probe's (RFC 8985 §7.2).
+    /// Whether the timer of the segments outstanding may be a tail loss probe's (RFC 8985 §7.2). Linux starts it also
+    /// while a probe is under way, and then sends none (measured).
     fn may_probe(&self) -> bool {
         self.config.tail_loss_probe
             && self.config.sack
-            && self.timers.probe_end.is_none()
             && matches!(self.state, State::Open | State::Cwr)
             && self.board.sacked_out() == 0
             && self.rtt.srtt_ns() != 0
