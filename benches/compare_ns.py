@@ -45,7 +45,7 @@ PACKET_B = 1500
 RUN = """
 import json, sys
 from lfnlab import _core
-(run,) = _core.run_many([(sys.stdin.read(), "bench.toml", 1)], 1, None)
+(run,) = _core.run_many([_core.Scenario(sys.stdin.read())], 1, None)
 print(json.loads(run.summary())["data_packets_delivered"])
 """
 

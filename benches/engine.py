@@ -29,7 +29,7 @@ from pathlib import Path
 from lfnlab import _core
 for line in sys.stdin:
     before = time.process_time()
-    (run,) = _core.run_many([(json.loads(line), "bench.toml", 1)], 1, None)
+    (run,) = _core.run_many([_core.Scenario(json.loads(line))], 1, None)
     cpu_s = time.process_time() - before
     packets = json.loads(run.summary())["data_packets_delivered"]
     peak_kb = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1])

@@ -35,7 +35,7 @@ RUN = """
 import json, sys
 from lfnlab import _core
 for text in json.load(sys.stdin):
-    (run,) = _core.run_many([(text, "bench.toml", 1)], 1, None)
+    (run,) = _core.run_many([_core.Scenario(text)], 1, None)
     print(json.loads(run.summary())["data_packets_delivered"])
 """
 #: Simulated time of the scenarios that are compared with ns-2, start-up included.

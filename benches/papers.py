@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lfnlab import _core
 from lfnlab.analysis.table import markdown, markdown_row
 from lfnlab.experiment.run import execute
 from lfnlab.papers import draws, paper
@@ -69,7 +68,7 @@ def cpu_s(case: Case) -> float:
 
 def cost_s(cases: Sequence[Case], sample: int) -> float:
     """CPU seconds of all cases, by the cost of some for each event."""
-    events = [_core.predict(case.scenario.to_toml(), "scenario")["events"] for case in cases]
+    events = [case.scenario.predict()["events"] for case in cases]
     chosen = sorted({i * (len(cases) - 1) // max(1, sample - 1) for i in range(sample)})
     timed_s = sum(cpu_s(cases[i]) for i in chosen)
     return timed_s * sum(events) / sum(events[i] for i in chosen)

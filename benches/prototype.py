@@ -53,7 +53,7 @@ class Counting(Reno):
 
 def cpu_s(law: str | type[Law]) -> float:
     """CPU time of a run of one flow, in seconds."""
-    (run,) = _core.run_many([(PATH.flow(law).to_toml(), "bench", 1)], 1, None)
+    (run,) = _core.run_many([_core.Scenario(PATH.flow(law).to_toml())], 1, None)
     assert run is not None
     return float(run.cpu_s)
 

@@ -41,7 +41,7 @@ def scenario(law: str, buffer_bdp: float, start_s: int) -> str:
 
 def shares(law: str, buffer_bdp: float) -> list[float]:
     """The law's share of the goodput for each start of CUBIC."""
-    items = [(scenario(law, buffer_bdp, start), "bbr_shares.toml", 1) for start in STARTS_S]
+    items = [_core.Scenario(scenario(law, buffer_bdp, start)) for start in STARTS_S]
     runs = _core.run_many(items, len(os.sched_getaffinity(0)), None)
     found = []
     for run in runs:

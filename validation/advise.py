@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from lfnlab import _core
 from lfnlab.advise import Advice, Choice, Path, Search, bytes_of, named
 from lfnlab.advise.choices import choices
 from lfnlab.advise.search import EQUAL, TOGETHER
@@ -101,7 +102,8 @@ def _on_linux(linux: Linux, tried: Tried, choice: Choice, seed: int, about_s: fl
         if choice.fq:
             settings["pacing"] = True
         scenario = path.scenario(duration_s, sample="1s").flow(choice.law, **settings)
-        files = linux.simulate(scenario.with_seed(seed).to_toml(), seed, "validation.advise")
+        read = _core.Scenario(scenario.with_seed(seed).to_toml())
+        files = linux.simulate(read, "validation.advise")
         assert files is not None
         flows = json.loads(files["summary.json"])["flows"]
         if all(flow["completion_s"] is not None for flow in flows):

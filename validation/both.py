@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> None:
             ran = virtual_time.run(outcome.PROGRAM, asked.folder or FilePath(kept), "run", told)
     except LabError as error:
         raise SystemExit(str(error)) from None
-    [run] = _core.run_many([(text, str(asked.file), resolved["seed"])], 1, None)
+    [run] = _core.run_many([_core.Scenario(text, str(asked.file))], 1, None)
     assert run is not None
     theirs, mine = outcome.of_linux(resolved, ran), outcome.of_ours(resolved, run)
     for number, (a, b) in enumerate(zip(theirs.flows, mine.flows, strict=True)):

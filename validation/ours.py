@@ -92,8 +92,10 @@ def simulate(peer: str, runs: list[Run]) -> list[list[list[Trace]]]:
 
 def simulate_scenarios(scenarios: list[str]) -> list[list[Trace]]:
     """Runs scenarios given in TOML on all cores; a list of traces, one a flow, for each."""
-    items = [(text, f"validation-{number}.toml", 1) for number, text in enumerate(scenarios)]
-    results = _core.run_many(items, len(os.sched_getaffinity(0)), None)
+    read = [
+        _core.Scenario(text, f"validation-{number}.toml") for number, text in enumerate(scenarios)
+    ]
+    results = _core.run_many(read, len(os.sched_getaffinity(0)), None)
     # None stands for a cancelled run, and nothing cancels these.
     return [_traces(result) for result in results if result is not None]
 

@@ -175,13 +175,11 @@ def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
 
 def ours(drawn: Sequence[Drawn]) -> list[Outcome]:
     """The simulator's outcomes, one a scenario."""
-    texts = [one.toml() for one in drawn]
-    runs = _core.run_many(
-        [(text, "hunt.toml", one.seed) for text, one in zip(texts, drawn, strict=True)], 1, None
-    )
+    scenarios = [_core.Scenario(one.toml(), "hunt.toml") for one in drawn]
+    runs = _core.run_many(scenarios, 1, None)
     return [
-        of_ours(Scenario.from_toml(text).check().to_document(), run)
-        for text, run in zip(texts, runs, strict=True)
+        of_ours(json.loads(scenario.resolved), run)
+        for scenario, run in zip(scenarios, runs, strict=True)
         if run is not None
     ]
 

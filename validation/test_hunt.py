@@ -162,7 +162,7 @@ def test_both_lose_the_same_packets_of_handshakes() -> None:
     lost = 0
     for seed in range(1, 30):
         drawn = replace(LONE, duration_s=3, loss=0.2, seed=seed)
-        [run] = _core.run_many([(drawn.toml(), "lossy.toml", seed)], 1, None)
+        [run] = _core.run_many([_core.Scenario(drawn.toml(), "lossy.toml")], 1, None)
         assert run is not None
         flows = run.table("flows")
         began_s = float(flows["t_s"][np.argmax(flows["srtt_s"] > 0)])
@@ -176,7 +176,7 @@ def test_both_lose_the_same_packets_of_handshakes() -> None:
 def test_both_lose_the_same_packets() -> None:
     drawn = replace(LONE, duration_s=4, loss=0.02, seed=7)
     text = drawn.toml() + '[capture]\nlinks = ["forward"]\n'
-    [run] = _core.run_many([(text, "lossy.toml", 7)], 1, None)
+    [run] = _core.run_many([_core.Scenario(text, "lossy.toml")], 1, None)
     assert run is not None
     packets = run.table("packets")
     sides: tuple[list[tuple[int, int]], ...] = ([], [], [])

@@ -132,7 +132,7 @@ def of_linux(drawn: Drawn, flow: Mapping[str, np.ndarray]) -> Passed:
 
 def ours(drawn: Drawn) -> Passed:
     """The simulator's result."""
-    [run] = _core.run_many([(drawn.toml(), "trouble.toml", drawn.seed)], 1, None)
+    [run] = _core.run_many([_core.Scenario(drawn.toml(), "trouble.toml")], 1, None)
     assert run is not None
     flows, events = run.table("flows"), run.table("events")
     timeouts_s = events["t_s"][events["kind"] == TIMEOUT]

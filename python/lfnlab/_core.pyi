@@ -19,22 +19,19 @@ __all__ = [
     "Loss",
     "PrototypeError",
     "Run",
+    "Scenario",
     "ScenarioError",
     "TestbedEnd",
     "UdtPlan",
     "Unavailable",
-    "canonical",
     "card",
-    "check",
     "document",
     "drive",
     "fluid",
-    "is_random",
     "laws",
     "limit_memory",
     "memory_limit_bytes",
     "plan_testbed",
-    "predict",
     "read",
     "run_many",
     "run_shell",
@@ -86,6 +83,59 @@ class Run:
 
         Raises:
             KeyError: when no table has this name.
+        """
+
+@final
+class Scenario:
+    """A scenario that was read once: its text, and all that follows from it."""
+
+    def __new__(cls, text: str, file: str = "scenario", *, prototypes: bool = True) -> Self:
+        """Read a text.
+
+        ``file`` names it in errors, and paths in it are relative to its folder. Without
+        ``prototypes`` there are the laws of the registry alone.
+
+        Raises:
+            ScenarioError: the first fault.
+        """
+
+    @property
+    def text(self) -> str:
+        """As it was given."""
+
+    @property
+    def file(self) -> str:
+        """How errors call it."""
+
+    @property
+    def seed(self) -> int:
+        """Of every random stream."""
+
+    @property
+    def resolved(self) -> str:
+        """Canonical JSON: every default is filled in."""
+
+    @property
+    def needs(self) -> dict[str, int]:
+        """What a run needs.
+
+        An estimate of ``memory_bytes``, in sum and as ``flow_bytes``, ``packet_bytes``,
+        ``link_bytes``, ``table_bytes`` and ``capture_bytes``; ``packets`` that leave links at most,
+        were there no retransmissions; about so many ``events``.
+        """
+
+    @property
+    def is_random(self) -> bool:
+        """Whether anything in it draws random numbers; a law in Python counts as if it did.
+
+        If not, runs with other seeds are the same run again.
+        """
+
+    def check_memory(self, limit_bytes: int) -> None:
+        """Refuse a run that would surely need more memory.
+
+        Raises:
+            ScenarioError: naming the key that needs most of it.
         """
 
 @disjoint_base
@@ -212,24 +262,10 @@ def read(file: str) -> str:
         ScenarioError: when it cannot be read, is longer than 1 MiB or is not UTF-8.
     """
 
-def check(toml_text: str, file: str, memory_limit_bytes: int | None = None) -> str:
-    """Canonical JSON of the scenario: every default filled in. ``file`` names the text in errors.
-
-    Raises:
-        ScenarioError: the first fault; with a limit also a run that would need more memory.
-    """
-
 def document(toml_text: str, file: str, beside: str | None = None) -> tuple[str, dict[str, int]]:
     """The tables of a scenario as they are written, as JSON, and the line of each key by its path.
 
     ``beside`` is a table that must stand in the file and is no part of the scenario.
-
-    Raises:
-        ScenarioError: the first fault.
-    """
-
-def canonical(toml_text: str, file: str) -> str:
-    """The scenario as TOML with every default filled in.
 
     Raises:
         ScenarioError: the first fault.
@@ -242,30 +278,10 @@ def table_memory_bytes(file: Path) -> int:
         UsageError: when it is none.
     """
 
-def is_random(toml_text: str, file: str) -> bool:
-    """Whether anything in the scenario draws random numbers, a law in Python counted as if it did.
-
-    If not, runs with other seeds are the same run again.
-
-    Raises:
-        ScenarioError: as :func:`check`.
-    """
-
 def tables() -> list[tuple[str, str, list[tuple[str, str, str, str, list[str]]]]]:
     """Every table of a run: (name, meaning of a row, columns).
 
     Of each column (name, type, unit, meaning, words of its codes from 0 on).
-    """
-
-def predict(toml_text: str, file: str) -> dict[str, int]:
-    """What a run needs.
-
-    An estimate of ``memory_bytes``, in sum and as ``flow_bytes``, ``packet_bytes``,
-    ``link_bytes``, ``table_bytes`` and ``capture_bytes``; ``packets`` that leave links at most,
-    were there no retransmissions; about so many ``events``.
-
-    Raises:
-        ScenarioError: the first fault of the text.
     """
 
 def limit_memory(size: str | None) -> None:
@@ -283,11 +299,11 @@ def memory_limit_bytes() -> int:
     """
 
 def run_many(
-    items: Sequence[tuple[str, str, int]],
+    scenarios: Sequence[Scenario],
     threads: int,
     progress: Callable[[int, float], bool] | None,
 ) -> list[Run | None]:
-    """Run scenarios, each (TOML text, name of the text in errors, seed), one thread a run.
+    """Run scenarios, one thread a run.
 
     At most ``threads`` run at once, fewer where memory would not do.
     The lock of the interpreter is free meanwhile. ``progress`` is called with an index and the
@@ -435,11 +451,10 @@ class TestbedEnd:
     of its own. ``to`` is the IPv4 address of the other end.
 
     Raises:
-        ScenarioError: the scenario is wrong.
         LabError: of every call: a socket failed; the text says why.
     """
 
-    def __new__(cls, toml_text: str, seed: int, to: str, zero_ns: int) -> TestbedEnd: ...
+    def __new__(cls, scenario: Scenario, to: str, zero_ns: int) -> TestbedEnd: ...
     @staticmethod
     def take_tcp(port: int, window_bytes: int | None = None) -> None:
         """Take connections, which give their senders windows of so many bytes at most."""
@@ -459,21 +474,19 @@ class TestbedEnd:
     def take_udt(self, port: int) -> None:
         """Take connections of UDT."""
 
-def plan_testbed(toml_text: str, file: str, seed: int) -> str:
+def plan_testbed(scenario: Scenario) -> str:
     """What a test bed does of a scenario, a JSON object: its times in s, and its flows.
 
     Raises:
-        ScenarioError: the scenario is wrong, or has what a test bed cannot do.
+        ScenarioError: the scenario has what a test bed cannot do.
     """
 
 def run_shell(
-    toml_text: str,
-    file: str,
+    scenario: Scenario,
     command: Sequence[str],
     serve: str | None,
     here: bool,
     coalesce: str,
-    seed: int | None = None,
     lead_s: float | None = None,
     live: bool = False,
 ) -> tuple[int, str]:
@@ -486,7 +499,7 @@ def run_shell(
     what the path did.
 
     Raises:
-        ScenarioError: the scenario is wrong, or its path cannot be emulated.
+        ScenarioError: its path cannot be emulated.
         UsageError: a time that is none, or a word with a zero byte.
         Unavailable: what is missing on this machine.
     """

@@ -247,7 +247,7 @@ def test_flows_over_tcp_and_udt_and_other_traffic_share_a_path(tmp_path: Path) -
 )
 def test_what_it_cannot_do_is_refused(more: str, words: str) -> None:
     with pytest.raises(ScenarioError, match=rf"^scenario.toml: ({words})") as raised:
-        _core.plan_testbed(SCENARIO + more, "scenario.toml", 1)
+        _core.plan_testbed(_core.Scenario(SCENARIO + more, "scenario.toml"))
     assert raised.value.key == words.split(":")[0]
 
 
@@ -256,7 +256,7 @@ def test_a_background_of_too_many_connections_is_refused() -> None:
     with pytest.raises(
         ScenarioError, match=r"level: \d+ new connections a second; allowed.*: at most 2000"
     ):
-        _core.plan_testbed(fast, "scenario.toml", 1)
+        _core.plan_testbed(_core.Scenario(fast, "scenario.toml"))
 
 
 def test_a_law_that_the_kernel_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,14 +35,18 @@ start = "uniform(0s, 1s)"
 ENDLESS = TOML.replace("5s", "100000s").replace("[link]", 'sample = "off"\n[link]')
 
 
+def seeded(text: str, seed: int = 1, file: str = "test.toml") -> _core.Scenario:
+    return _core.Scenario(f"seed = {seed}\n{text}", file)
+
+
 def run(text: str, seed: int = 1) -> _core.Run:
-    (done,) = _core.run_many([(text, "test.toml", seed)], 1, None)
+    (done,) = _core.run_many([seeded(text, seed)], 1, None)
     assert done is not None
     return done
 
 
 def hashes(seeds: range, threads: int) -> list[str]:
-    runs = _core.run_many([(TOML, "test.toml", seed) for seed in seeds], threads, None)
+    runs = _core.run_many([seeded(TOML, seed) for seed in seeds], threads, None)
     return [json.loads(run.summary())["hash"] for run in runs if run is not None]
 
 
@@ -82,14 +86,14 @@ def test_progress_rises_to_one_for_each_run() -> None:
         seen[index].append(fraction)
         return True
 
-    _core.run_many([(TOML, "a", 1), (TOML, "b", 2)], 2, progress)
+    _core.run_many([seeded(TOML), seeded(TOML, 2)], 2, progress)
     for fractions in seen.values():
         assert fractions == sorted(fractions)
         assert fractions[-1] == 1.0
 
 
 def test_false_cancels_and_finished_runs_are_kept() -> None:
-    items = [(TOML, "short", 1), (ENDLESS, "endless", 1), (ENDLESS, "never begun", 2)]
+    items = [seeded(TOML), seeded(ENDLESS), seeded(ENDLESS, 2)]
     finished = threading.Event()
 
     def progress(index: int, fraction: float) -> bool:
@@ -108,7 +112,7 @@ def test_an_interrupt_ends_the_runs() -> None:
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        _core.run_many([(ENDLESS, "endless", 1)], 1, None)
+        _core.run_many([seeded(ENDLESS)], 1, None)
 
 
 def test_an_error_of_the_callback_comes_back() -> None:
@@ -116,7 +120,7 @@ def test_an_error_of_the_callback_comes_back() -> None:
         raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
-        _core.run_many([(ENDLESS, "endless", 1)], 1, progress)
+        _core.run_many([seeded(ENDLESS)], 1, progress)
 
 
 def test_other_threads_run_meanwhile() -> None:
@@ -133,13 +137,13 @@ def test_other_threads_run_meanwhile() -> None:
 
     ticker = threading.Thread(target=tick)
     ticker.start()
-    assert _core.run_many([(ENDLESS, "endless", 1)], 1, progress) == [None]
+    assert _core.run_many([seeded(ENDLESS)], 1, progress) == [None]
     ticker.join()
 
 
 def test_faults_name_file_line_and_key() -> None:
     with pytest.raises(_core.ScenarioError) as fault:
-        _core.check(TOML.replace("rate =", "rat ="), "x.toml")
+        _core.Scenario(TOML.replace("rate =", "rat ="), "x.toml")
     assert isinstance(fault.value, ValueError)
     assert str(fault.value).startswith('x.toml:5: link.rat: unknown key; did you mean "rate"?')
     with pytest.raises(_core.ScenarioError, match="cannot be read"):
@@ -151,18 +155,41 @@ def test_faults_name_file_line_and_key() -> None:
 def test_a_run_that_does_not_fit_is_refused_before_it_starts() -> None:
     huge = TOML.replace("count = 2", "count = 16000000")
     with pytest.raises(_core.ScenarioError, match=r"big.toml:7: flow: the run needs about .* GB"):
-        _core.run_many([(TOML, "small.toml", 1), (huge, "big.toml", 1)], 1, None)
-    need = _core.predict(TOML, "x")["memory_bytes"]
+        _core.run_many([_core.Scenario(TOML), _core.Scenario(huge, "big.toml")], 1, None)
+    small = _core.Scenario(TOML, "x")
+    need = small.needs["memory_bytes"]
     # The estimate may be three times too high.
-    assert _core.check(TOML, "x", need // 3 + 1)
-    with pytest.raises(_core.ScenarioError, match="of memory"):
-        _core.check(TOML, "x", need // 4)
+    small.check_memory(need // 3 + 1)
+    with pytest.raises(_core.ScenarioError, match=r"^x:1: sample: .* of memory"):
+        small.check_memory(need // 4)
 
 
-def test_the_canonical_form_is_a_fixed_point() -> None:
-    canonical = _core.canonical(TOML, "x")
-    assert _core.canonical(canonical, "x") == canonical
-    assert _core.check(canonical, "x") == _core.check(TOML, "x")
+def test_a_scenario_is_read_once_and_stays_what_it_was(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("1\n2\n")
+    text = TOML.replace('rate = "100Mbit/s"', f'trace = "{trace}"')
+    read = _core.Scenario(text, "x.toml")
+    assert (read.text, read.file, read.seed, read.is_random) == (text, "x.toml", 1, True)
+    resolved = read.resolved
+    summaries = []
+    for content in ("1\n2\n", "nonsense"):
+        trace.write_text(content)
+        (done,) = _core.run_many([read], 1, None)
+        assert done is not None
+        summaries.append(done.summary())
+    assert summaries[0] == summaries[1]
+    assert read.resolved == resolved
+    assert not _core.Scenario(TOML.replace("loss = 1e-5\n", "").split("start")[0]).is_random
+
+
+def test_without_prototypes_a_law_in_python_is_unknown(tmp_path: Path) -> None:
+    hooks = "".join(f"    def {hook}(self, *_): ...\n" for hook in ("on_ack", "on_loss"))
+    (tmp_path / "mine.py").write_text(f"import lfnlab\nclass Mine(lfnlab.Law):\n{hooks}")
+    text = TOML.replace('"cubic"', '"mine.py:Mine"')
+    file = str(tmp_path / "x.toml")
+    assert "Mine" in _core.Scenario(text, file).resolved
+    with pytest.raises(_core.ScenarioError, match=r"x.toml:8: flow\[0\].law: "):
+        _core.Scenario(text, file, prototypes=False)
 
 
 @pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
@@ -172,4 +199,4 @@ def test_presets_are_valid_and_so_is_their_schema(file: Path) -> None:
     schema = json.loads((ROOT / "docs/reference/scenario.schema.json").read_text())
     text = _core.read(str(file))
     jsonschema.validate(tomllib.loads(text), schema)
-    jsonschema.validate(json.loads(_core.check(text, str(file))), schema)
+    jsonschema.validate(json.loads(_core.Scenario(text, str(file)).resolved), schema)

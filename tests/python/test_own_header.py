@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lfnlab import LabError, kernel
+from lfnlab import LabError, _core, kernel
 from lfnlab.cli import app as cli
 from lfnlab.testbed import linux_backend, linux_laws
 
@@ -66,18 +66,18 @@ def test_linux_in_virtual_time_has_the_headers_that_were_built_in(
     text = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n[[flow]]\nlaw = "tol.h"\n'
     text += 'rtt = "40ms"\n'
     with pytest.raises(LabError) as caught:
-        place.check(text, "a.toml", 0)
+        place.check(_core.Scenario(text, "a.toml"))
     assert str(caught.value).startswith("a.toml:6: flow[0].law: ")
     assert f"tol.h is not built into it; make -C {clone} linux LAWS=/PATH/OF/tol.h" in str(
         caught.value
     )
     (clone / "build/linux/laws").mkdir(parents=True)
     shutil.copy(header, clone / "build/linux/laws")
-    assert "tol.h" in place.check(text, "a.toml", 0)
+    place.check(_core.Scenario(text, "a.toml"))
     # Another state of the file is another law.
     header.write_text(header.read_text() + "\n")
     with pytest.raises(LabError, match="h is not built into it"):
-        place.check(text, "a.toml", 0)
+        place.check(_core.Scenario(text, "a.toml"))
 
 
 def test_a_law_in_python_does_not_run_in_linux(header: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_law_in_python_does_not_run_in_linux(header: Path) -> None:
     text = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n[[flow]]\n'
     text += 'law = "./mine.py:Mine"\nrtt = "40ms"\n'
     with pytest.raises(LabError, match="Mine is a law in Python; port it to a C header"):
-        place.check(text, "a.toml", 0)
+        place.check(_core.Scenario(text, "a.toml"))
 
 
 def test_its_line_is_the_kernels_macro(header: Path) -> None:

@@ -11,7 +11,7 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lfn_scenario::{Part, Scenario};
+use lfn_scenario::Part;
 use lfn_sim::{Sim, Summary, Tables};
 use lfn_units::Time;
 use pyo3::prelude::*;
@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::errors;
 use crate::memory::Share;
 use crate::prototype::{self, Fault};
+use crate::scenario::Scenario;
 
 /// Interval between progress reports to the caller.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -32,13 +33,6 @@ const LOOK_PART: u32 = 50;
 const ROOM_PART: f64 = 0.25;
 /// Shortest slice of a run whose memory grows fast.
 const LEAST_SLICE: Duration = Duration::from_millis(1);
-
-/// A run to compute.
-pub(crate) struct Job {
-    pub(crate) scenario: Scenario,
-    pub(crate) seed: u64,
-    pub(crate) file: String,
-}
 
 /// A finished run.
 pub(crate) struct Finished {
@@ -129,8 +123,8 @@ pub(crate) fn record_panics() {
 }
 
 /// Number of threads, at most `wanted`, for which the limit allows the largest runs at the same time.
-pub(crate) fn threads_in_memory(jobs: &[Job], threads: usize, limit_bytes: u64) -> usize {
-    let mut needs: Vec<u64> = jobs.iter().map(|job| job.scenario.predict().memory_bytes).collect();
+pub(crate) fn threads_in_memory(jobs: &[&Scenario], threads: usize, limit_bytes: u64) -> usize {
+    let mut needs: Vec<u64> = jobs.iter().map(|job| job.parsed.predict().memory_bytes).collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let mut sum: u64 = 0;
     let fit = needs.iter().take_while(|&&need| {
@@ -144,7 +138,7 @@ pub(crate) fn threads_in_memory(jobs: &[Job], threads: usize, limit_bytes: u64) 
 /// is the result of a run that was cancelled.
 pub(crate) fn run(
     py: Python<'_>,
-    jobs: &[Job],
+    jobs: &[&Scenario],
     threads: usize,
     mut tell: impl FnMut(usize, f64) -> PyResult<bool>,
 ) -> PyResult<Vec<Option<Done>>> {
@@ -160,7 +154,7 @@ pub(crate) fn run(
             scope.spawn(move || {
                 worker.store(prototype::this_thread(), Relaxed);
                 while let Some(index) = Some(next.fetch_add(1, Relaxed)).filter(|&i| i < jobs.len()) {
-                    let done = guarded(&jobs[index], cancel, &fractions[index]);
+                    let done = guarded(jobs[index], cancel, &fractions[index]);
                     // The receiver outlives the scope.
                     let _ = sender.send((index, done));
                 }
@@ -206,9 +200,9 @@ pub(crate) fn run(
 }
 
 /// One run; a panic becomes an error that names it.
-fn guarded(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
+fn guarded(job: &Scenario, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
     let run = catch_unwind(AssertUnwindSafe(|| simulate(job, cancel, fraction)));
-    let name = job.scenario.name.as_deref().unwrap_or(&job.file);
+    let name = job.parsed.name.as_deref().unwrap_or(&job.file);
     let done = run.unwrap_or_else(|panic: Box<dyn Any + Send>| {
         if cancel.load(Relaxed) {
             return None;
@@ -216,7 +210,7 @@ fn guarded(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done>
         Some(Err(Failure::of(panic)))
     });
     let named = |failure: Failure| Failure {
-        message: format!("{name}, seed {}: {}", job.seed, failure.message),
+        message: format!("{name}, seed {}: {}", job.parsed.seed, failure.message),
         ..failure
     };
     done.map(|done| done.map_err(named))
@@ -232,7 +226,7 @@ fn attached<T>(has_prototypes: bool, compute: impl FnOnce() -> T) -> T {
 }
 
 /// The laws of a scenario that are not in the registry, each once.
-fn stamps(scenario: &Scenario) -> Vec<Stamp<'_>> {
+fn stamps(scenario: &lfn_scenario::Scenario) -> Vec<Stamp<'_>> {
     let mut stamps: Vec<Stamp> = Vec::new();
     for spec in scenario.laws().filter(|spec| spec.prototype().is_some()) {
         let law = spec.label();
@@ -244,10 +238,10 @@ fn stamps(scenario: &Scenario) -> Vec<Stamp<'_>> {
     stamps
 }
 
-fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
+fn simulate(job: &Scenario, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
     let (wall, cpu_s) = (now(), thread_cpu_s());
-    let config = job.scenario.config(job.seed);
-    let prototypes = stamps(&job.scenario);
+    let config = job.config();
+    let prototypes = stamps(&job.parsed);
     let python = !prototypes.is_empty();
     let mut watch = Watch { share: Share::default(), looked: wall, next: wall, held: 0, slice: SLICE };
     let mut sim = match attached(python, || Sim::new(&config)) {
@@ -255,7 +249,7 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
         Err(error) => return Some(Err(error.to_string().into())),
     };
     // Slow start doubles what is in flight in a round trip. A slice is no longer, unless there were a million of them.
-    let shortest = job.scenario.flow.iter().map(|flow| flow.rtt).min();
+    let shortest = job.parsed.flow.iter().map(|flow| flow.rtt).min();
     let longest =
         shortest.unwrap_or(Time(config.duration.0 / 1_000)).max(Time(config.duration.0 / 1_000_000));
     let mut step = Time(1_000);
@@ -278,7 +272,7 @@ fn simulate(job: &Job, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done
     let finished = attached(python, || sim.finish());
     let done = finished.map_err(|error| error.to_string()).and_then(|outcome| {
         watch.share.keep(outcome.tables.memory_bytes() as u64);
-        let name = job.scenario.name.as_deref();
+        let name = job.parsed.name.as_deref();
         let report = Report { name, prototypes, summary: &outcome.summary };
         Ok(Finished {
             summary: serde_json::to_string(&report).map_err(|error| error.to_string())?,
@@ -323,7 +317,7 @@ impl Watch {
 }
 
 /// The end of a run that would exceed its memory: amount, key and remedy.
-fn over_memory(job: &Job, sim: &Sim, why: &str) -> Failure {
+fn over_memory(job: &Scenario, sim: &Sim, why: &str) -> Failure {
     let held = sim.held();
     let parts = [
         (held.flows, Part::Flows),
@@ -332,8 +326,8 @@ fn over_memory(job: &Job, sim: &Sim, why: &str) -> Failure {
         (held.recorded, Part::Capture),
     ];
     let part = parts.into_iter().max_by_key(|part| part.0).map_or(Part::Flows, |part| part.1);
-    let (key, advice) = job.scenario.remedy(part);
-    let ended = format!("ended at {} of {}: {why}", sim.now(), job.scenario.duration);
+    let (key, advice) = job.parsed.remedy(part);
+    let ended = format!("ended at {} of {}: {why}", sim.now(), job.parsed.duration);
     let message =
         format!("{ended}, most of it for {}; {key}: {advice}; or allow more with --memory", part.name());
     Failure { is_over_memory: true, ..message.into() }

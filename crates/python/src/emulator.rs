@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::errors::{LabError, ScenarioError, Unavailable, UsageError};
-use crate::outside::parse_registered;
+use crate::scenario::Scenario;
 
 fn words(words: Vec<String>) -> PyResult<Vec<CString>> {
     let word = |word: String| {
@@ -39,47 +39,43 @@ fn refused(file: &str, error: EmulatorError) -> PyErr {
 }
 
 #[pyfunction]
-pub(crate) fn plan_testbed(toml_text: &str, file: &str, seed: u64) -> PyResult<String> {
-    let scenario = parse_registered(toml_text, file)?;
-    let plan = Plan::of(&scenario.config(seed));
-    let plan = plan.map_err(|error| refused(file, error))?;
+pub(crate) fn plan_testbed(scenario: &Scenario) -> PyResult<String> {
+    let plan = Plan::of(&scenario.config());
+    let plan = plan.map_err(|error| refused(&scenario.file, error))?;
     serde_json::to_string(&plan).map_err(|error| LabError::new_err(error.to_string()))
 }
 
 /// `lead_s`: time from the creation of the path to the start of the scenario; links are sampled.
 #[pyfunction]
-#[pyo3(signature = (toml_text, file, command, serve, here, coalesce, seed=None, lead_s=None, live=false))]
+#[pyo3(signature = (scenario, command, serve, here, coalesce, lead_s=None, live=false))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn run_shell(
     py: Python<'_>,
-    toml_text: &str,
-    file: &str,
+    scenario: &Scenario,
     command: Vec<String>,
     serve: Option<String>,
     here: bool,
     coalesce: &str,
-    seed: Option<u64>,
     lead_s: Option<f64>,
     live: bool,
 ) -> PyResult<(i32, String)> {
-    let scenario = parse_registered(toml_text, file)?;
     let serve = serve.map(|line| words(vec![line])).transpose()?.and_then(|mut line| line.pop());
     let together: Time =
         coalesce.parse().map_err(|error: UnitError| UsageError::new_err(format!("--coalesce: {error}")))?;
-    let config = scenario.config(seed.unwrap_or(scenario.seed));
+    let config = scenario.config();
     let sample = config.sample;
-    let framing_bytes = scenario.framing_bytes();
+    let framing_bytes = scenario.parsed.framing_bytes();
     let ends = Ends { command: words(command)?, serve, here };
     let Some(mut plan) = Shell::behind(config, framing_bytes, ends, together) else {
         let hint = "write a [[flow]]; its path is emulated";
-        return Err(ScenarioError::new_err(("there is none", hint, "flow", file.to_string())));
+        return Err(ScenarioError::new_err(("there is none", hint, "flow", scenario.file.clone())));
     };
     plan.live = live;
     if let Some(lead_s) = lead_s {
         plan.sample = sample.unwrap_or(Time::NEVER);
         plan.network.begin_at(Time::from_s_f64(lead_s));
     }
-    let ended = py.detach(|| shell(&plan)).map_err(|error| refused(file, error))?;
+    let ended = py.detach(|| shell(&plan)).map_err(|error| refused(&scenario.file, error))?;
     let report = serde_json::to_string(&ended.report);
     Ok((ended.code, report.map_err(|error| LabError::new_err(error.to_string()))?))
 }
@@ -124,14 +120,13 @@ impl TestbedEnd {
 #[pymethods]
 impl TestbedEnd {
     #[new]
-    fn new(toml_text: &str, seed: u64, to: &str, zero_ns: u64) -> PyResult<TestbedEnd> {
+    fn new(scenario: &Scenario, to: &str, zero_ns: u64) -> PyResult<TestbedEnd> {
         let to = to
             .parse()
             .map_err(|error| UsageError::new_err(format!("{to:?}: {error}; write for example 10.0.0.1")))?;
-        let scenario = parse_registered(toml_text, "scenario")?;
-        let config = scenario.config(seed);
+        let config = scenario.config();
         let span = Span { zero_ns, duration: config.duration };
-        Ok(TestbedEnd { framing_bytes: scenario.framing_bytes(), config, to, span })
+        Ok(TestbedEnd { framing_bytes: scenario.parsed.framing_bytes(), config, to, span })
     }
 
     #[staticmethod]

@@ -8,6 +8,7 @@ mod interrupts;
 mod memory;
 mod outside;
 mod prototype;
+mod scenario;
 mod table_file;
 mod theory;
 #[cfg(target_os = "linux")]
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use batch::Finished;
-use lfn_law::{registry, LawInfo, LawSpec};
+use lfn_law::{registry, LawInfo};
 use lfn_sim::tables::{Column, ColumnSchema, TABLES};
 use lfn_units::{Bytes, UnitError};
 use pyo3::exceptions::PyKeyError;
@@ -26,7 +27,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
 
 use interrupts::waited;
-use outside::{parse, scenario_error};
+use outside::scenario_error;
+use scenario::Scenario;
 
 mod errors {
     pyo3::import_exception!(lfnlab.errors, LabError);
@@ -143,13 +145,6 @@ fn read(py: Python<'_>, file: &str) -> PyResult<String> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (toml_text, file, memory_limit_bytes=None))]
-fn check(toml_text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<String> {
-    let scenario = parse(toml_text, file, memory_limit_bytes)?;
-    serde_json::to_string(&scenario).map_err(|error| errors::LabError::new_err(error.to_string()))
-}
-
-#[pyfunction]
 #[pyo3(signature = (toml_text, file, beside=None))]
 fn document(
     toml_text: &str,
@@ -158,36 +153,6 @@ fn document(
 ) -> PyResult<(String, BTreeMap<String, usize>)> {
     let said = outside::document(toml_text, file, beside)?;
     Ok((said.json, said.lines))
-}
-
-#[pyfunction]
-fn canonical(toml_text: &str, file: &str) -> PyResult<String> {
-    let scenario = parse(toml_text, file, None)?;
-    scenario.to_toml().map_err(|error| errors::LabError::new_err(error.to_string()))
-}
-
-#[pyfunction]
-fn predict<'py>(py: Python<'py>, toml_text: &str, file: &str) -> PyResult<Bound<'py, PyDict>> {
-    let need = parse(toml_text, file, None)?.predict();
-    let result = PyDict::new(py);
-    for (key, value) in [
-        ("memory_bytes", need.memory_bytes),
-        ("flow_bytes", need.flow_bytes),
-        ("packet_bytes", need.packet_bytes),
-        ("link_bytes", need.link_bytes),
-        ("table_bytes", need.table_bytes),
-        ("capture_bytes", need.capture_bytes),
-        ("packets", need.packets),
-        ("events", need.events),
-    ] {
-        result.set_item(key, value)?;
-    }
-    Ok(result)
-}
-
-#[pyfunction]
-fn is_random(toml_text: &str, file: &str) -> PyResult<bool> {
-    Ok(parse(toml_text, file, None)?.is_random())
 }
 
 #[pyfunction]
@@ -215,27 +180,19 @@ fn limit_memory(size: Option<&str>) -> PyResult<()> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (items, threads, progress))]
+#[pyo3(signature = (scenarios, threads, progress))]
 fn run_many(
     py: Python<'_>,
-    items: Vec<(String, String, u64)>,
+    scenarios: Vec<Py<Scenario>>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Option<Run>>> {
+    let jobs: Vec<&Scenario> = scenarios.iter().map(Py::get).collect();
     let limit_bytes = memory::limit_bytes();
-    let jobs = items
-        .iter()
-        .map(|(text, file, seed)| {
-            let scenario = parse(text, file, Some(limit_bytes))?;
-            let missing = |law: &&LawSpec| law.prototype().is_some_and(|known| known.build.is_none());
-            if let Some(law) = scenario.laws().find(missing) {
-                return Err(errors::LawError::new_err(format!(
-                    "{law} is known from results alone; its class in Python is not here"
-                )));
-            }
-            Ok(batch::Job { scenario, seed: *seed, file: file.clone() })
-        })
-        .collect::<PyResult<Vec<_>>>()?;
+    for job in &jobs {
+        job.check_memory(limit_bytes)?;
+        job.check_laws()?;
+    }
     let threads = batch::threads_in_memory(&jobs, threads, limit_bytes);
     let tell = |index: usize, fraction: f64| match &progress {
         Some(progress) => progress.call1(py, (index, fraction))?.extract(py),
@@ -316,18 +273,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
     module.add("Unavailable", py.get_type::<errors::Unavailable>())?;
     module.add_class::<Run>()?;
+    module.add_class::<Scenario>()?;
     module.add_class::<prototype::LawState>()?;
     module.add_class::<prototype::PyAck>()?;
     module.add_class::<prototype::PyLoss>()?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(read, module)?)?;
-    module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(document, module)?)?;
-    module.add_function(wrap_pyfunction!(canonical, module)?)?;
-    module.add_function(wrap_pyfunction!(predict, module)?)?;
     module.add_function(wrap_pyfunction!(memory_limit_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(limit_memory, module)?)?;
-    module.add_function(wrap_pyfunction!(is_random, module)?)?;
     module.add_function(wrap_pyfunction!(table_memory_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(run_many, module)?)?;
     module.add_function(wrap_pyfunction!(drive, module)?)?;

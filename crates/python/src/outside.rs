@@ -39,15 +39,14 @@ fn settled<T>(read: Result<T, Fault>) -> PyResult<T> {
     }
 }
 
-/// A scenario whose laws may be in Python.
-pub(crate) fn parse(text: &str, file: &str, memory_limit_bytes: Option<u64>) -> PyResult<Scenario> {
-    settled(Scenario::parse_with(text, file, memory_limit_bytes, &Here { laws: true }))
-}
-
-/// A scenario with laws of the registry alone.
-#[cfg(target_os = "linux")]
-pub(crate) fn parse_registered(text: &str, file: &str) -> PyResult<Scenario> {
-    settled(Scenario::parse_with(text, file, None, &Here { laws: false }))
+/// A scenario; with `laws` also those in Python, else the registry's alone.
+pub(crate) fn parse(
+    text: &str,
+    file: &str,
+    memory_limit_bytes: Option<u64>,
+    laws: bool,
+) -> PyResult<Scenario> {
+    settled(Scenario::parse_with(text, file, memory_limit_bytes, &Here { laws }))
 }
 
 /// The text of a scenario with a table beside it.

@@ -315,10 +315,10 @@ def run(
     said = settings(set_)
     where = backend(on)
     if not said:
-        where.check(text, str(file), memory_limit_bytes())
+        where.check(_core.Scenario(text, str(file)), memory_limit_bytes())
     scenario = with_settings(Scenario.from_toml(text, str(file)), said)
     with naming_options(said):
-        where.check(scenario.to_toml(), "scenario", memory_limit_bytes())
+        where.check(_core.Scenario(scenario.to_toml()), memory_limit_bytes())
     if seed is not None:
         scenario = scenario.with_seed(seed)
     name = "standard input" if str(file) == "-" else file.stem

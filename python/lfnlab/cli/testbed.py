@@ -91,14 +91,14 @@ def shell(
     if report is not None:
         output.refuse_others(report)
     with naming_options(said):
-        code, done = _core.run_shell(
-            text, file, command, serve, here, coalesce, live=_live(live, command)
-        )
-    path: dict[str, Any] = json_.loads(done)
+        path = _core.Scenario(text, file, prototypes=False)
+        live = _live(live, command)
+        code, done = _core.run_shell(path, command, serve, here, coalesce, live=live)
+    counted: dict[str, Any] = json_.loads(done)
     if report is not None:
-        said = {**path, "note": output.MARK}
+        said = {**counted, "note": output.MARK}
         output.write(report, (json_.dumps(said, indent=1) + "\n").encode())
-    if why := invalid(path):
+    if why := invalid(counted):
         say(f"lfn: INVALID: {why}", file=sys.stderr)
     return code
 

@@ -34,11 +34,10 @@ JOBQUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "htcondor": "HTCondor
 
 @dataclass(frozen=True)
 class Work:
-    """A run to compute: key, scenario as TOML, seed, and estimated memory in bytes."""
+    """A run to compute: key, scenario with its seed, and estimated memory in bytes."""
 
     key: str
-    text: str
-    seed: int
+    scenario: _core.Scenario
     memory_bytes: int
 
 
@@ -53,20 +52,20 @@ class Backend(Protocol):
 
     name: str
 
-    def check(self, text: str, file: str, limit_bytes: int | None) -> str:
-        """Canonical JSON of a scenario; raises ScenarioError if it cannot run there."""
+    def check(self, scenario: _core.Scenario, limit_bytes: int | None = None) -> None:
+        """Raise ScenarioError if it cannot run there, or within the limit."""
 
-    def is_random(self, text: str) -> bool:
+    def is_random(self, scenario: _core.Scenario) -> bool:
         """Whether runs with other seeds are other runs."""
 
     def memory_bytes(self, estimated_bytes: int) -> int:
         """Memory of a run for which the simulator is estimated to need so much."""
 
-    def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
-        """The addresses of the runs of a canonical scenario."""
+    def keys(self, scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
+        """The addresses of the runs with these seeds."""
 
     def simulate(
-        self, text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+        self, scenario: _core.Scenario, command: str, tell: Callable[[float], bool] | None = None
     ) -> Files | None:
         """The files of one run for the store; None if ``tell`` cancelled it."""
 
@@ -76,27 +75,28 @@ class Simulator:
 
     name = "simulator"
 
-    def check(self, text: str, file: str, limit_bytes: int | None) -> str:
-        """As :meth:`Backend.check`; it refuses what cannot keep within the limit."""
-        return _core.check(text, file, limit_bytes)
+    def check(self, scenario: _core.Scenario, limit_bytes: int | None = None) -> None:
+        """As :meth:`Backend.check`; it runs whatever could be read."""
+        if limit_bytes is not None:
+            scenario.check_memory(limit_bytes)
 
-    def is_random(self, text: str) -> bool:
+    def is_random(self, scenario: _core.Scenario) -> bool:
         """As :meth:`Backend.is_random`."""
-        return _core.is_random(text, "scenario")
+        return scenario.is_random
 
     def memory_bytes(self, estimated_bytes: int) -> int:
         """As :meth:`Backend.memory_bytes`."""
         return estimated_bytes
 
-    def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
+    def keys(self, scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
         """As :meth:`Backend.keys`."""
-        return run_keys(resolved_json, seeds)
+        return run_keys(scenario, seeds)
 
     def simulate(
-        self, text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+        self, scenario: _core.Scenario, command: str, tell: Callable[[float], bool] | None = None
     ) -> Files | None:
         """As :meth:`Backend.simulate`."""
-        return simulate(text, seed, command, tell)
+        return simulate(scenario, command, tell)
 
 
 SIMULATOR = Simulator()
@@ -108,13 +108,11 @@ def memory_limit_bytes() -> int:
 
 
 def simulate(
-    text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+    scenario: _core.Scenario, command: str, tell: Callable[[float], bool] | None = None
 ) -> Files | None:
     """The files of one run for the store; None if ``tell`` cancelled it."""
-    (run,) = _core.run_many(
-        [(text, "scenario", seed)], 1, None if tell is None else lambda _, done: tell(done)
-    )
-    return None if run is None else run_files(run, text, command)
+    (run,) = _core.run_many([scenario], 1, None if tell is None else lambda _, done: tell(done))
+    return None if run is None else run_files(run, scenario, command)
 
 
 def on_threads(
@@ -158,7 +156,7 @@ def on_threads(
                 return not stop.is_set()
 
             try:
-                files = backend.simulate(item.text, item.seed, command, going)
+                files = backend.simulate(item.scenario, command, going)
                 if files is not None:
                     took(item, files)
             except StoreError:
@@ -211,9 +209,8 @@ def on_dask(work: Iterator[Work], client: Client, command: str, took: Took) -> N
 
     def submit(count: int) -> Iterator[Any]:
         for _, item in zip(range(count), work, strict=False):
-            future = client.submit(
-                _remote, item.text, item.seed, command, code_version(), key=f"lfn-{item.key}"
-            )
+            text, key = item.scenario.text, f"lfn-{item.key}"
+            future = client.submit(_remote, text, command, code_version(), key=key)
             futures[future] = item
             yield future
 
@@ -241,14 +238,14 @@ def on_dask(work: Iterator[Work], client: Client, command: str, took: Took) -> N
         client.cancel(list(futures))
 
 
-def _remote(text: str, seed: int, command: str, code: str) -> Files:
+def _remote(text: str, command: str, code: str) -> Files:
     """:func:`simulate` on a worker, which must have the same code."""
     if code_version() != code:
         raise Unavailable(
             f"a Dask worker has lfnlab {code_version()}, this process {code}; versions do not mix: "
             "install the same build on all machines"
         )
-    files = simulate(text, seed, command)
+    files = simulate(_core.Scenario(text), command)
     assert files is not None, "nobody gave it up"
     return files
 

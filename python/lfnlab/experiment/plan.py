@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +31,6 @@ BLOCK_BYTES = 4096
 """A file takes whole blocks of a disk."""
 TABLE_COPIES = 1.6
 """An estimate of memory counts tables so often: columns with room to grow, and what is stored."""
-_SEED = re.compile(r"^seed = \d+$", re.MULTILINE)
-"""In the text of a scenario, whose keys outside of tables come first."""
 
 
 @keywords
@@ -98,13 +95,12 @@ class Plan:
         self.backend = backend
         self.runs: list[Planned] = []
         self.alone = 0
-        self._written: tuple[int, str] = (-1, "")
         for place, case in enumerate(cases):
-            text = case.scenario.to_toml()
-            resolved = backend.check(text, "scenario", None)
-            need = _core.predict(text, "scenario")
+            scenario = _core.Scenario(case.scenario.to_toml())
+            backend.check(scenario)
+            need = scenario.needs
             chosen = _seeds(seeds, case.scenario.seed)
-            if len(chosen) > 1 and not backend.is_random(text):
+            if len(chosen) > 1 and not backend.is_random(scenario):
                 chosen = chosen[:1]  # the others would be the same run again
                 self.alone += 1
             if (total := len(self.runs) + len(chosen)) > MOST_RUNS:
@@ -114,7 +110,7 @@ class Plan:
             needs = (memory_bytes, need["table_bytes"], need["events"])
             self.runs += [
                 Planned(key, place, index(seed), *needs)
-                for key, seed in zip(backend.keys(resolved, chosen), chosen, strict=True)
+                for key, seed in zip(backend.keys(scenario, chosen), chosen, strict=True)
             ]
 
     def shard(self, part: int, parts: int) -> Plan:
@@ -123,16 +119,12 @@ class Plan:
             raise ScenarioError(f"{part}/{parts}", "allowed: i/n with i from 1 to n", "shard")
         chosen = object.__new__(Plan)
         chosen.cases, chosen.alone, chosen.backend = self.cases, self.alone, self.backend
-        chosen.runs, chosen._written = self.runs[part - 1 :: parts], self._written
+        chosen.runs = self.runs[part - 1 :: parts]
         return chosen
 
-    def text(self, run: Planned) -> str:
-        """The scenario of a run as TOML."""
-        case, text = self._written
-        if case != run.case:  # the runs of a case follow each other
-            text = self.cases[run.case].scenario.to_toml()
-            self._written = run.case, text
-        return _SEED.sub(f"seed = {run.seed}", text, count=1)
+    def scenario(self, run: Planned) -> _core.Scenario:
+        """The scenario of a run, with its seed."""
+        return _core.Scenario(self.cases[run.case].scenario.with_seed(run.seed).to_toml())
 
     def fitting(self, jobs: int) -> int:
         """Number of jobs for which memory suffices if all were the largest run."""
@@ -183,7 +175,7 @@ class Plan:
             fraction = done
             return time.monotonic() - begun < PROBE_S
 
-        files = self.backend.simulate(self.text(run), run.seed, "", going)
+        files = self.backend.simulate(self.scenario(run), "", going)
         took_s = time.process_time() - begun_cpu
         if files is None:
             return took_s / max(fraction, 1e-9), run.table_bytes / TABLE_COPIES

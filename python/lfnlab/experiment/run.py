@@ -239,8 +239,7 @@ class _State:
             if fault(self._store.path(run.key)) is None:
                 self._end(run.key)
             else:
-                text = self._plan.text(run)
-                yield Work(run.key, text, run.seed, run.memory_bytes)
+                yield Work(run.key, self._plan.scenario(run), run.memory_bytes)
 
     def took(self, work: Work, files: Files | LabError) -> None:
         """A run has its files, or has failed."""

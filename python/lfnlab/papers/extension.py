@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lfnlab import _core
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.errors import Unavailable
 from lfnlab.experiment.run import Progress, execute
@@ -110,7 +111,7 @@ def on_kernel(
         plans = testbed.plans(todo.cases, file=name)
     else:
         for case in todo.cases:
-            backend.check(case.scenario.to_toml(), name, 0)
+            backend.check(_core.Scenario(case.scenario.to_toml(), name))
     simulated = execute(todo.cases, out=out, jobs=jobs, progress=progress, title=title)
     beside_it = Path(out, "measured")
     if backend is None:

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from lfnlab.scenario.builder import Scenario
-
 SMALL_TABLE_BYTES = 100_000_000
 """In memory; a longer table is compared with what its run can have filled."""
 EXPERIMENT = "experiment.json"
@@ -301,7 +299,7 @@ def _mend(root: Path) -> str:
     return f"echo '{json.dumps({'layout': LAYOUT})}' > {root / LAYOUT_FILE}"
 
 
-def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
+def run_files(run: _core.Run, scenario: _core.Scenario, command: str) -> dict[str, bytes]:
     """The files of a finished run by name; ``command`` is the command line that asked for it."""
     told = run.summary()
     summary = json.loads(told)
@@ -311,12 +309,12 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
         "lfnlab.code": provenance.code_version(),
         "lfnlab.hash": str(summary["hash"]),
         "lfnlab.seed": str(summary["seed"]),
-        "lfnlab.scenario": toml_text,
+        "lfnlab.scenario": scenario.text,
     }
     tables = [*TABLES, *(table for table in ("transfers", "packets") if run.rows(table))]
     files = {f"{table}.parquet": run.parquet(table, list(about.items())) for table in tables}
     files["summary.json"] = told.encode()
-    files["scenario.toml"] = toml_text.encode()
+    files["scenario.toml"] = scenario.text.encode()
     for entry in summary.get("prototypes", ()):
         if (source := prototype.source_of(entry["source"])) is not None:
             name = entry["source"].partition("@")[0]
@@ -328,7 +326,7 @@ def run_files(run: _core.Run, toml_text: str, command: str) -> dict[str, bytes]:
         "cpu_s": run.cpu_s,
         "hash": summary["hash"],
         "command": command,
-        "resolved": json.loads(_core.check(toml_text, "scenario")),
+        "resolved": json.loads(scenario.resolved),
     }
     return files | {"provenance.json": recorded(said, files)}
 
@@ -340,15 +338,9 @@ def recorded(said: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
     return integrity.sealed({**said, "bytes": lengths, "files": hashes})
 
 
-def run_key(scenario: Scenario) -> str:
-    """The address of a run: hash of the resolved scenario with its seed, and of the code."""
-    (key,) = run_keys(_core.check(scenario.to_toml(), "scenario"), [scenario.seed])
-    return key
-
-
-def run_keys(resolved_json: str, seeds: Iterable[int]) -> list[str]:
-    """The addresses of the runs of a resolved scenario with these seeds."""
-    resolved = json.loads(resolved_json)
+def run_keys(scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
+    """The addresses of runs with these seeds: hashes of the resolved scenario, and of the code."""
+    resolved = json.loads(scenario.resolved)
     return [
         integrity.address(code_version(), {**resolved, "seed": seed}) for seed in map(int, seeds)
     ]
@@ -390,7 +382,7 @@ def check_size(file: Path) -> None:
     if scenario.is_file() and file.stem != "packets":
         # A scenario whose files or laws are not here tells nothing.
         with suppress(ScenarioError, LawError):
-            may = _core.predict(read_text(scenario), scenario.name)["table_bytes"]
+            may = _core.Scenario(read_text(scenario)).needs["table_bytes"]
             limit = min(limit, SMALL_TABLE_BYTES + 4 * may)
     if need > limit:
         raise StoreError(

@@ -177,17 +177,17 @@ class Scenario:
         Raises:
             ScenarioError: naming line and key of :meth:`to_toml` of what is wrong.
         """
-        resolved = json.loads(_core.check(self.to_toml(), file))
+        resolved = json.loads(_core.Scenario(self.to_toml(), file).resolved)
         return replace(Scenario.from_document(resolved), default_rtt=self.default_rtt)
 
     @property
     def is_random(self) -> bool:
         """Whether anything in it draws random numbers; if not, every seed gives the same run."""
-        return _core.is_random(self.to_toml(), "scenario")
+        return _core.Scenario(self.to_toml()).is_random
 
     def predict(self) -> dict[str, int]:
         """Predicted packets and events of a run, and an estimate of memory_bytes and its parts."""
-        return _core.predict(self.to_toml(), "scenario")
+        return _core.Scenario(self.to_toml()).needs
 
 
 def dumbbell(

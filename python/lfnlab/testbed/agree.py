@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lfnlab import _core
 from lfnlab.analysis import sawtooth
 from lfnlab.analysis.table import Table
 from lfnlab.errors import LabError, ScenarioError, UsageError
@@ -180,7 +181,7 @@ def agree(
     else:
         place = VIRTUAL
         for case in cases:
-            backend.check(case.scenario.to_toml(), file, 0)
+            backend.check(_core.Scenario(case.scenario.to_toml(), file))
     simulated = execute(cases, out=out, title=title)
     notes: dict[str, None] = {}
     thirds: list[Trace | None] = [None] * len(cases)

@@ -222,7 +222,8 @@ def end(files: Files, direction: str) -> None:
     is_far = direction == "reverse"
     other = os.environ["LFN_NEAR" if is_far else "LFN_FAR"]
     zero_ns = round(plan["zero_s"] * 1e9)
-    this = _core.TestbedEnd(plan["scenario"], plan["seed"], other, zero_ns)
+    scenario = _core.Scenario(plan["scenario"], prototypes=False)
+    this = _core.TestbedEnd(scenario, other, zero_ns)
     sinks = take(plan, this, file, is_far=is_far)
     senders: list[tuple[Plan, Callable[[], str]]] = [
         ({"udp": source["name"]}, partial(this.send_udp, number, UDP_PORT + number))

@@ -105,27 +105,25 @@ class Linux:
     def __init__(self) -> None:
         self.build = build()
 
-    def check(self, text: str, file: str, limit_bytes: int | None) -> str:
-        """Canonical JSON of a scenario that this Linux can run.
+    def check(self, scenario: _core.Scenario, limit_bytes: int | None = None) -> None:
+        """Refuse a scenario that this Linux cannot run.
 
         Raises:
             ScenarioError: naming the key that it lacks, with file and line.
         """
         del limit_bytes  # of the simulator's memory
-        resolved = _core.check(text, file)
         try:
-            virtual_time.translated(json.loads(resolved), ours=True)
+            virtual_time.translated(json.loads(scenario.resolved), ours=True)
         except ScenarioError as error:
-            lines = _core.document(text, file)[1]
+            lines = _core.document(scenario.text, scenario.file)[1]
             key = error.key
             while key and key not in lines:
                 key = key[: max(key.rfind("."), key.rfind("["), 0)]
-            raise error.at(error.key, file, lines.get(key)) from None
-        return resolved
+            raise error.at(error.key, scenario.file, lines.get(key)) from None
 
-    def is_random(self, text: str) -> bool:
+    def is_random(self, scenario: _core.Scenario) -> bool:
         """The kernel draws in every run: ports, sequence numbers, the phases that follow."""
-        del text
+        del scenario
         return True
 
     def memory_bytes(self, estimated_bytes: int) -> int:
@@ -133,9 +131,9 @@ class Linux:
         del estimated_bytes
         return MEMORY_BYTES
 
-    def keys(self, resolved_json: str, seeds: Iterable[int]) -> list[str]:
+    def keys(self, scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
         """The addresses of runs."""
-        resolved = json.loads(resolved_json)
+        resolved = json.loads(scenario.resolved)
         return [self._key({**resolved, "seed": seed}) for seed in map(int, seeds)]
 
     def _key(self, resolved: Mapping[str, Any]) -> str:
@@ -143,10 +141,10 @@ class Linux:
         return integrity.address(f"{provenance.code_version()} {build}", resolved)
 
     def simulate(
-        self, text: str, seed: int, command: str, tell: Callable[[float], bool] | None = None
+        self, scenario: _core.Scenario, command: str, tell: Callable[[float], bool] | None = None
     ) -> dict[str, bytes] | None:
         """The files of one run for the store; None if ``tell`` cancelled it."""
-        resolved = {**json.loads(_core.check(text, "scenario")), "seed": seed}
+        resolved = json.loads(scenario.resolved)
         told = virtual_time.translated(resolved, ours=True)
         duration_s = parse(resolved["duration"], SECONDS)
         began_s, before_s = time.monotonic(), _children_s()
@@ -164,11 +162,15 @@ class Linux:
         found = _found(ran, plan)
         tables = _tables(ran, found, plan)
         links = _seen_of_links(ran, tables["queues"], plan)
-        summary = testbed.summarised(resolved.get("name"), seed, plan, links, found, tables)
+        summary = testbed.summarised(
+            resolved.get("name"), scenario.seed, plan, links, found, tables
+        )
         summary["testbed"] = {"virtual": f"Linux {self.build.release}", "counters": ran.counters}
         summary["invalid"] = None
         said = {"linux": vars(self.build) | {"program": str(self.build.program)}}
-        return testbed.files_of(self._key(resolved), tables, summary, text, command, cost | said)
+        return testbed.files_of(
+            self._key(resolved), tables, summary, scenario, command, cost | said
+        )
 
 
 def _children_s() -> float:

@@ -144,9 +144,9 @@ def run(
 
 
 def _plan(scenario: Scenario, file: str, program: str) -> dict[str, Any]:
-    plan: dict[str, Any] = json.loads(_core.plan_testbed(scenario.to_toml(), file, scenario.seed))
-    text = scenario.to_toml()
-    plan |= {"lead_s": LEAD_S, "program": program, "scenario": text, "seed": scenario.seed}
+    read = _core.Scenario(scenario.to_toml(), file, prototypes=False)
+    plan: dict[str, Any] = json.loads(_core.plan_testbed(read))
+    plan |= {"lead_s": LEAD_S, "program": program, "scenario": read.text}
     for number, flow in enumerate(plan["flows"]):
         flow["kernel_law"] = None if flow["udt"] else kernel_law(flow["law"])
         flow["near_port"], flow["far_port"] = testbed_ends.ports(number, program)
@@ -160,18 +160,17 @@ def _measure(
 ) -> tuple[str, dict[str, bytes]]:
     """Key and files of one run."""
     ends = [sys.executable, "-m", testbed_ends.__name__]
+    read = _core.Scenario(plan["scenario"], prototypes=False)
     with testbed_ends.Files.made() as files:
         testbed_ends.tell(files.plan, plan)
         command = [*ends, "near", str(files)]
         serve = "trap '' INT; exec " + shlex.join([*ends, "end", "reverse", str(files)])
         code, said = _core.run_shell(
-            plan["scenario"],
-            "scenario",
+            read,
             command,
             serve,
             here=False,
             coalesce=COALESCE,
-            seed=scenario.seed,
             lead_s=LEAD_S,
             live=live,
         )
@@ -188,7 +187,7 @@ def _measure(
     summary["invalid"] = _invalid(path, found)
     key = hashlib.sha256(f"{provenance.now()}\n{json.dumps(found)}".encode()).hexdigest()[:24]
     cost = {name: path[name] for name in ("wall_s", "cpu_s")}
-    return key, files_of(key, tables, summary, plan["scenario"], provenance.command(), cost)
+    return key, files_of(key, tables, summary, read, provenance.command(), cost)
 
 
 def _found(files: testbed_ends.Files, plan: dict[str, Any]) -> dict[str, Any]:
@@ -425,7 +424,7 @@ def files_of(
     key: str,
     tables: dict[str, pl.DataFrame],
     summary: dict[str, Any],
-    text: str,
+    scenario: _core.Scenario,
     command: str,
     more: dict[str, Any],
 ) -> dict[str, bytes]:
@@ -435,11 +434,11 @@ def files_of(
         key: its address.
         tables: by name.
         summary: its summary.
-        text: the scenario.
+        scenario: what was run.
         command: what asked for it.
         more: for ``provenance.json``: ``wall_s``, ``cpu_s``.
     """
-    files = {"scenario.toml": text.encode(), "summary.json": json.dumps(summary).encode()}
+    files = {"scenario.toml": scenario.text.encode(), "summary.json": json.dumps(summary).encode()}
     for name, table in tables.items():
         buffer = io.BytesIO()
         table.write_parquet(buffer, compression="zstd")
@@ -452,6 +451,6 @@ def files_of(
         **more,
         "hash": summary["hash"],
         "command": command,
-        "resolved": json.loads(_core.check(text, "scenario")),
+        "resolved": json.loads(scenario.resolved),
     }
     return files | {"provenance.json": recorded(said, files)}

@@ -57,12 +57,12 @@ def test_a_run_that_holds_more_than_it_may_ends_with_an_error() -> None:
             _core.limit_memory("10kB")
         return True
 
-    long = TEXT.replace("60s", "100000s")
+    text = 'seed = 7\nsample = "off"\n' + TEXT.replace("60s", "100000s")
     with pytest.raises(LabError, match=r"seed 7: ended at \S+ of 100000s: it holds .* MB; allowed"):
-        _core.run_many([(long.replace("[link]", 'sample = "off"\n[link]'), "x", 7)], 1, told)
+        _core.run_many([_core.Scenario(text)], 1, told)
     # What it held is given back.
     _core.limit_memory("100MB")
-    assert _core.run_many([(TEXT.replace("60s", "1s"), "x", 1)], 1, None)[0] is not None
+    assert _core.run_many([_core.Scenario(TEXT.replace("60s", "1s"))], 1, None)[0] is not None
 
 
 LIMIT_MB = 60

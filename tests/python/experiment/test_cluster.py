@@ -7,12 +7,13 @@ import signal
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lfnlab import Unavailable, dumbbell, sweep
+from lfnlab import File, Link, Unavailable, _core, dumbbell, sweep
 from lfnlab.cli import app as cli
 from lfnlab.errors import UsageError
 from lfnlab.experiment import executor
@@ -89,14 +90,19 @@ def test_a_result_that_comes_twice_or_late_is_kept_once(cluster: Any, tmp_path: 
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
 
 
-def test_a_run_that_fails_or_kills_its_workers_is_a_failure(cluster: Any) -> None:
-    """A scenario of no sense fails; the others come."""
+def test_a_run_that_fails_on_its_worker_is_a_failure(cluster: Any, tmp_path: Path) -> None:
+    """A worker does not have the file of a link's trace; the others come."""
     took: dict[str, Any] = {}
-    work = [Work("good", BASE.to_toml(), 1, 0), Work("bad", "schema = 1", 1, 0)]
+    trace = tmp_path / "trace"
+    trace.write_text("1\n2\n")
+    replayed = replace(BASE, link=Link(trace=File(path=str(trace))))
+    good, bad = (_core.Scenario(scenario.to_toml()) for scenario in (BASE, replayed))
+    trace.unlink()
+    work = [Work("good", good, 0), Work("bad", bad, 0)]
     with distributed.Client(cluster) as client:
         on_dask(iter(work), client, "", lambda item, files: took.update({item.key: files}))
     assert "summary.json" in took["good"]
-    assert "duration" in str(took["bad"])
+    assert str(took["bad"]).startswith("scenario:9: link.trace.path: ")
 
 
 def test_workers_of_another_version_are_refused(

@@ -28,6 +28,7 @@ from lfnlab import (
     ScenarioError,
     StoreError,
     Sweep,
+    _core,
     dumbbell,
     sweep,
 )
@@ -38,6 +39,7 @@ from lfnlab.experiment.plan import Case, Plan
 from lfnlab.experiment.run import execute
 from lfnlab.results import integrity, maintenance
 from lfnlab.results.index import Catalog
+from lfnlab.results.provenance import code_version
 from lfnlab.results.store import Store, recorded
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9).flow("cubic")
+SEEDED = [_core.Scenario(SHORT.with_seed(seed).to_toml()) for seed in range(3)]
 LAWS = {"flow[0].law": ["reno", "cubic"]}
 FILE = """\
 schema = 1
@@ -247,10 +250,10 @@ def test_a_failed_run_is_listed_and_tried_again(
 
     real = executor.simulate
 
-    def unlucky(text: str, seed: int, command: str, tell: Any = None) -> Any:
-        if seed == 2:
+    def unlucky(scenario: _core.Scenario, command: str, tell: Any = None) -> Any:
+        if scenario.seed == 2:
             raise LabError("packets do not add up")
-        return real(text, seed, command, tell)
+        return real(scenario, command, tell)
 
     monkeypatch.setattr(executor, "simulate", unlucky)
     results = sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path)
@@ -446,7 +449,7 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     running, most = 0, 0
 
-    def simulate(text: str, seed: int, command: str, tell: Any) -> dict[str, bytes]:
+    def simulate(*_: object) -> dict[str, bytes]:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -457,7 +460,7 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "simulate", simulate)
     monkeypatch.setattr(executor, "memory_limit_bytes", lambda: 100)
     for need_bytes, wanted in ((40, 2), (60, 1), (1000, 1), (1, 4)):
-        work = [executor.Work(str(i), "", i, need_bytes) for i in range(8)]
+        work = [executor.Work(str(i), SEEDED[0], need_bytes) for i in range(8)]
         most, done = 0, []
         took = partial(_note, done)
         executor.on_threads(iter(work), 4, "", took, lambda *_: None)
@@ -473,23 +476,23 @@ def test_a_run_over_its_memory_beside_others_runs_again_alone(
     both, third = threading.Barrier(2), threading.Event()
     seen: list[int] = []
 
-    def simulate(text: str, seed: int, command: str, tell: Any) -> dict[str, bytes]:
-        seen.append(seed)
+    def simulate(scenario: _core.Scenario, *_: object) -> dict[str, bytes]:
+        seen.append(scenario.seed)
         if len(seen) > 2:
             third.set()
         else:
             both.wait(60)
-        if seed == 0 and (text == "never" or not third.is_set()):
+        if scenario.seed == 0 and (lost or not third.is_set()):
             raise OverMemory("it holds too much")
         third.wait(60)
         return {}
 
     monkeypatch.setattr(executor, "simulate", simulate)
-    for text, lost in (("alone", False), ("never", True)):
+    for lost in (False, True):
         seen.clear()
         third.clear()
         found: dict[str, object] = {}
-        work = [executor.Work(str(i), text, i, 1) for i in range(3)]
+        work = [executor.Work(str(i), SEEDED[i], 1) for i in range(3)]
         took = partial(_keep, found)
         executor.on_threads(iter(work), 2, "", took, lambda *_: None)
         assert sorted(seen) == [0, 0, 1, 2]
@@ -503,11 +506,13 @@ def _keep(found: dict[str, object], work: Any, files: object) -> None:
     found[work.key] = files
 
 
-def test_the_text_of_a_run_is_that_of_its_scenario() -> None:
+def test_a_run_has_its_scenario_with_its_seed_and_is_named_by_it() -> None:
     text = FILE.replace("[link]", 'name = "a\\nseed = 3\\n"\nseed = 7\n[link]\nloss = 1e-9')
     plan = Plan([Case(SHORT), Case(Scenario.from_toml(text))], [4, 2**40])
-    for run in (plan.runs[i] for i in (0, 2, 1, 3, 3)):
-        assert plan.text(run) == plan.cases[run.case].scenario.with_seed(run.seed).to_toml()
+    for run in plan.runs:
+        wanted = plan.cases[run.case].scenario.with_seed(run.seed)
+        assert plan.scenario(run).text == wanted.to_toml()
+        assert run.key == integrity.address(code_version(), wanted.check().to_document())
 
 
 def test_the_estimate_is_near_what_runs_take(tmp_path: Path) -> None:
@@ -566,9 +571,9 @@ class _Recording(Simulator):
     def __init__(self) -> None:
         self.began: list[str] = []
 
-    def simulate(self, text: str, *arguments: Any) -> Any:
-        self.began.append(str(Scenario.from_toml(text).duration))
-        return super().simulate(text, *arguments)
+    def simulate(self, scenario: _core.Scenario, *arguments: Any) -> Any:
+        self.began.append(json.loads(scenario.resolved)["duration"])
+        return super().simulate(scenario, *arguments)
 
 
 def test_the_longest_runs_begin_first_and_results_keep_their_order(tmp_path: Path) -> None:

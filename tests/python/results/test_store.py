@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import Results, Scenario, StoreError, compare, dumbbell
+from lfnlab import Results, Scenario, StoreError, _core, compare, dumbbell
 from lfnlab.analysis.summary import to_json
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.results.store import FEW, TABLES, Store, run_key
+from lfnlab.results.store import FEW, TABLES, Store, run_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,10 +52,14 @@ def test_a_run_that_is_there_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_the_key_is_of_what_is_run() -> None:
-    key = run_key(SHORT.flow("cubic"))
-    assert run_key(SHORT.flow("cubic", count=1)) == key, "a default that is said changes nothing"
-    assert run_key(SHORT.flow("cubic").with_seed(2)) != key
-    assert run_key(SHORT.flow("reno")) != key
+    def keys(scenario: Scenario) -> list[str]:
+        return run_keys(_core.Scenario(scenario.to_toml()), [1, 2])
+
+    first, second = keys(SHORT.flow("cubic"))
+    assert first != second
+    assert keys(SHORT.flow("cubic", count=1)) == [first, second], "a default that is said"
+    assert keys(SHORT.flow("cubic").with_seed(2)) == [first, second]
+    assert keys(SHORT.flow("reno"))[0] not in (first, second)
 
 
 @pytest.mark.parametrize("count", [1, FEW + 1])

@@ -35,7 +35,7 @@ links = ["forward", "reverse"]
 
 def run(*, sample: str = "10ms", count: int = 2, compat: str = "") -> _core.Run:
     text = SCENARIO.format(sample=sample, count=count, compat=compat)
-    (found,) = _core.run_many([(text, "scenario", 1)], 1, None)
+    (found,) = _core.run_many([_core.Scenario(text)], 1, None)
     assert found is not None
     return found
 

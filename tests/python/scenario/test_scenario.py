@@ -292,7 +292,7 @@ def test_toml_and_value_are_two_spellings_of_one_thing(scenario: Scenario) -> No
     again = Scenario.from_toml(scenario.to_toml())
     assert again == scenario
     assert again.check() == scenario.check()
-    resolved = json.loads(_core.check(scenario.to_toml(), "scenario"))
+    resolved = json.loads(_core.Scenario(scenario.to_toml()).resolved)
     assert scenario.check().to_document() == resolved
 
 

@@ -18,9 +18,9 @@ import pytest
 from validation import kernel as level_1
 from validation import processes
 
-from lfnlab import Results, Scenario, dumbbell, execute, kernel
+from lfnlab import Results, Scenario, _core, dumbbell, execute, kernel
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
-from lfnlab.results.store import run_key
+from lfnlab.results.store import run_keys
 from lfnlab.testbed import linux_backend, linux_laws, virtual_time
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
 def test_what_linux_lacks_is_said_in_a_line_with_its_key(text: str, said: str) -> None:
     place = linux_backend.Linux.__new__(linux_backend.Linux)
     with pytest.raises(ScenarioError) as caught:
-        place.check(text, "a.toml", 0)
+        place.check(_core.Scenario(text, "a.toml"))
     assert str(caught.value).startswith(f"a.toml:{said}Linux in virtual time cannot run it: ")
     assert "\n" not in str(caught.value)
 
@@ -232,10 +232,10 @@ def of(inputs: str) -> linux_backend.Linux:
 
 def test_the_address_of_a_run_has_the_build() -> None:
     scenario = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="1bdp", duration="3s").flow("reno")
-    text = json.dumps(scenario.check().to_document())
-    addresses = [*of("1").keys(text, [1, 2]), *of("2").keys(text, [1]), run_key(scenario)]
+    read = _core.Scenario(scenario.to_toml())
+    addresses = [*of("1").keys(read, [1, 2]), *of("2").keys(read, [1]), *run_keys(read, [1])]
     assert len(set(addresses)) == 4
-    assert of("1").keys(text, [2]) == addresses[1:2]
+    assert of("1").keys(read, [2]) == addresses[1:2]
 
 
 def test_a_cluster_has_no_linux(tmp_path: Path) -> None:
@@ -424,7 +424,7 @@ def test_a_run_that_is_given_up_leaves_no_file_and_no_process(
         reached.append(done)
         return done == 0
 
-    assert linux_backend.Linux().simulate(text, 1, "", going) is None
+    assert linux_backend.Linux().simulate(_core.Scenario(text), "", going) is None
     assert 0 < reached[-1] < 1
     assert not list(temporary.iterdir())
     end_s = time.monotonic() + 30
