@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a new part costs: adds a queue and a key of it, a router protocol and its law, a parameter of a law in C, a traffic
-# model, a key of a flow, a sampled column and a metric to a copy of the tree as CONTRIBUTING.md says, counts what was changed by hand, makes what
-# follows, and runs them.
+# model, a key of a flow, a sampled column, a metric, an importer and an option of a command to a copy of the tree as
+# CONTRIBUTING.md says, counts what was changed by hand, makes what follows, and runs them.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 copy=$(mktemp -d)
@@ -119,6 +119,18 @@ add python/lfnlab/analysis/measure/rows.py '^        Metric("cov",' \
     '        Metric("quartiles", metrics.quartile_ratio, _of_goodputs(metrics.quartile_ratio)),'
 count "a metric" python/lfnlab/metrics/shares.py 2
 
+cp ci/counters.py python/lfnlab/formats/counters.py
+add python/lfnlab/formats/measurement.py '^    "iperf3": """' \
+    '    "counters": """Store counters of an interface, to plot with simulated flows.' '' \
+    '    Args:' '        file: CSV of the columns t_s,bytes.' '    """,'
+count "an importer" python/lfnlab/formats/counters.py 2
+
+add python/lfnlab/cli/laws.py '^    bibtex: Annotated' '    family: str | None = None,'
+add python/lfnlab/cli/laws.py '^        bibtex: Print' '        family: Only laws of this family.'
+add python/lfnlab/cli/laws.py '^    if picture is not None and name' \
+    '    chosen = tuple(law for law in chosen if family in (None, law.family))'
+count "an option of a command" "" 1
+
 # What follows from the declarations, and the parts at work.
 cp ci/new_parts.rs crates/scenario/tests/new_parts.rs
 LFN_REGENERATE=1 cargo test --quiet --locked -p lfn-scenario --lib --test any_text --test bad --test new_parts
@@ -134,3 +146,11 @@ assert METRICS["quartiles"].documentation["Formula"] == "Q1 / Q3"
 assert metrics.quartile_ratio([1, 2, 3, 4, 5]) == 0.5
 assert Periodic(size="1MB").every is None
 '
+export PYTHONPATH=python
+printf 't_s,bytes\n0,10\n1,1010\n3,9010\n' > counted.csv
+python -m lfnlab.cli import counters counted.csv --out measured | grep -q '^flow 0  tcp  forward  0.024 Mbit/s$'
+python -m lfnlab.cli plot measured --y goodput_bps > plotted && grep -q '1 trace' plotted
+python -m lfnlab.cli import counters README.md 2> refused && exit 1
+test $? = 2 && grep -q 'README.md: no CSV of the columns t_s,bytes' refused
+python -m lfnlab.cli laws --help | grep -q 'Only laws of this family'
+python -m lfnlab.cli laws --family router > router && grep -q '^rcp ' router && ! grep -q '^reno ' router

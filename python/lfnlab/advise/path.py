@@ -14,7 +14,7 @@ from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lfnlab.formats.iperf3 import Measurement
+    from lfnlab.formats.measurement import Measurement
 
 FRAMING_BYTES, HEADERS_BYTES = 14, 52
 MOST_STREAMS = 100

@@ -72,13 +72,9 @@ def laws(
 
 def _draw(name: str, file: Path) -> int:
     from lfnlab.figures import card
-    from lfnlab.figures.drawing import Drawing, form_of
+    from lfnlab.figures.drawing import Drawing, check_file
 
-    try:
-        form_of(file)
-    except UsageError as error:
-        raise UsageError(f"--picture: {error}") from None
-    output.refuse_others(file)
+    check_file("--picture", file)
     Drawing(card.picture(name), "", name).save(file)
     say(file)
     return OK

@@ -9,11 +9,12 @@ from cyclopts import App, Parameter
 
 from lfnlab.cli.options import Json, Names, OptionalOut, Out  # noqa: TC001 - cyclopts reads them
 from lfnlab.errors import MetricError, StoreError, UsageError
+from lfnlab.formats import measurement
 from lfnlab.printable import line, say
 from lfnlab.results import output
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lfnlab.figures.drawing import Drawing
     from lfnlab.formats.views import View
@@ -90,18 +91,14 @@ def plot(
         list_: List named figures, and tables and columns with types and units; draw nothing.
     """
     from lfnlab.figures import draw, registry
-    from lfnlab.figures.drawing import form_of
+    from lfnlab.figures.drawing import check_file
 
     sources = (source, *more)
     if list_:
         say(registry.listing(), draw.listing(sources), sep="\n")
         return OK
     if out is not None:
-        try:
-            form_of(out)
-        except UsageError as error:
-            raise UsageError(f"--out: {error}") from None
-        output.refuse_others(out)
+        check_file("--out", out)
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
     if figure is None and run is not None:
         raise UsageError("--run: goes with --figure; elsewhere write --where seed=2")
@@ -351,30 +348,24 @@ def pcap(
 importing = App(name="import", help="Store a measurement of another tool as a result.")
 
 
-@importing.command(name="iperf3")
-def import_iperf3(file: Path, /, *, out: OptionalOut = None) -> int:
-    """Store a measurement of iperf3, to plot with simulated flows.
+def _importer(tool: str, says: str) -> Callable[..., int]:
+    def command(file: Path, /, *, out: OptionalOut = None) -> int:
+        measured = measurement.read(tool, file)
+        directory = out or Path(f"lfn-{tool}-{file.stem}")
+        measurement.store(measured, directory)
+        for flow in measured.summary["flows"]:
+            goodput_bps = flow["goodput_bps"]
+            rate = "goodput not told" if goodput_bps is None else f"{goodput_bps / 1e6:.4g} Mbit/s"
+            least_bps = flow.get("least_goodput_bps")
+            if goodput_bps and least_bps is not None and least_bps < 0.999 * goodput_bps:
+                rate += f", or from {least_bps / 1e6:.4g}: datagrams came late or twice"
+            say(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
+        say(directory)
+        return OK
 
-    Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
+    command.__doc__ = f"{says}    out: Directory; default `lfn-{tool}-` and the name of the file."
+    return command
 
-        lfn import iperf3 measured.json --out measured
-        lfn plot lfn-results measured --y goodput_bps
 
-    Args:
-        file: Output of `iperf3 -J` at the client or the server.
-        out: Directory; default `lfn-iperf3-NAME` for NAME.json.
-    """
-    from lfnlab.formats import iperf3
-
-    measurement = iperf3.read(file)
-    directory = out or Path(f"lfn-iperf3-{file.stem}")
-    iperf3.store(measurement, directory)
-    for flow in measurement.summary["flows"]:
-        goodput_bps = flow["goodput_bps"]
-        rate = "goodput not told" if goodput_bps is None else f"{goodput_bps / 1e6:.4g} Mbit/s"
-        least_bps = flow.get("least_goodput_bps")
-        if goodput_bps and least_bps is not None and least_bps < 0.999 * goodput_bps:
-            rate += f", or from {least_bps / 1e6:.4g}: datagrams came late or twice"
-        say(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
-    say(directory)
-    return OK
+for _tool, _says in measurement.IMPORTERS.items():
+    importing.command(_importer(_tool, _says), name=_tool)

@@ -41,6 +41,19 @@ class Drawing:
         return rendered(self.figure, ("svg",), origin=self.origin)["svg"].decode()
 
 
+def check_file(option: str, file: Path) -> None:
+    """Refuse the file that an option names, if a figure cannot be written there.
+
+    Raises:
+        UsageError: for an ending that no figure has, or a file that lfn did not write.
+    """
+    try:
+        form_of(file)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from None
+    output.refuse_others(file)
+
+
 def form_of(file: Path) -> str:
     """The format that the ending of a name asks for.
 

@@ -1,14 +1,11 @@
 """Measurements of iperf3 (``iperf3 -J``) as tables of lfnlab, so that both are drawn together.
 
-A measurement is stored as one run is: ``flows.parquet`` and ``summary.json`` with the columns, keys
-and units of ``docs/results.md``, null where iperf3 does not tell. The other tables are missing, but
-``goodput.parquet`` holds the goodput in iperf3's own intervals, which are no whole seconds.
+Values that iperf3 does not report are null. Goodput is in iperf3's own intervals, which are no
+whole seconds.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import math
 import re
@@ -17,14 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from lfnlab import metrics
-from lfnlab.errors import StoreError, UsageError
-from lfnlab.results import provenance
-from lfnlab.results.output import unique
-from lfnlab.results.store import LAYOUT_FILE, recorded, refuse_foreign
-from lfnlab.results.tables import frame
+from lfnlab.errors import UsageError
+from lfnlab.formats.measurement import Measurement, content
 from lfnlab.statistics import finite
 
 if TYPE_CHECKING:
@@ -33,8 +25,6 @@ if TYPE_CHECKING:
 
 # What a segment's payload is short of the path's MTU: IPv4 or IPv6 and TCP, with timestamps or not.
 _HEADERS_BYTES = (52, 40, 72, 60)
-MOST_BYTES = 64 << 20
-"""Of a file: a day of one stream, second by second, has less."""
 _MOST_PARTS = 2_000_000
 """Objects and lists in it: more take gigabytes of memory."""
 _MOST_NUMBER = 1e18
@@ -43,16 +33,6 @@ _LEAST_S = 5e-7
 """iperf3 tells times in microseconds."""
 _INTERVAL_S = 1.0
 """iperf3's own choice."""
-_GOODPUT = {"t_s": pl.Float64, "flow": pl.UInt32, "goodput_bps": pl.Float64}
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """The tables ``flows`` and ``goodput``, and the object of ``summary.json``."""
-
-    flows: pl.DataFrame
-    goodput: pl.DataFrame
-    summary: dict[str, Any]
 
 
 def read(file: Path) -> Measurement:
@@ -68,7 +48,7 @@ def read(file: Path) -> Measurement:
         UsageError: naming file and key of what is not as iperf3 writes it; the file is too large.
         StoreError: when the file cannot be read.
     """
-    raw = _raw(file)
+    raw = content(file)
     root = _parsed(file, raw)
     if "error" in root.object():
         error = json.dumps(root.value["error"]).strip('"')[:200]
@@ -97,80 +77,17 @@ def read(file: Path) -> Measurement:
             summary |= _datagrams(stream, result["udp"], end, test, [r for _, r in streams])
         direction = "forward" if stream.sends == at_client else "reverse"
         summaries.append({"id": stream.id, "law": law, "direction": direction, **summary})
-    goodputs = [flow["goodput_bps"] for flow in summaries]
-    covs = [flow["cov"] for flow in summaries if flow["cov"] is not None]
-    summary = {
-        "name": file.stem,
-        "hash": hashlib.sha256(raw).hexdigest()[:16],
-        "seed": None,
-        "sim_s": max(row["t_s"] for row in flows),
-        "warmup_s": 0.0,
-        "jain": metrics.jain(goodputs)
-        if len(goodputs) > 1 and None not in goodputs and any(goodputs)
+    said = {
+        "version": _text(start.object().get("version")),
+        "system": _text(start.object().get("system_info")),
+        "time": _text(start["timestamp"].object().get("time"))
+        if "timestamp" in start.object()
         else None,
-        "cov": math.fsum(covs) / len(covs) if covs else None,
-        "flows": summaries,
-        "links": [],
-        "background": None,
-        "iperf3": {
-            "version": _text(start.object().get("version")),
-            "system": _text(start.object().get("system_info")),
-            "time": _text(start["timestamp"].object().get("time"))
-            if "timestamp" in start.object()
-            else None,
-            "omitted_s": test.get("omit") or 0.0,
-            "target_bps": start.get("target_bitrate") or test.get("target_bitrate") or None,
-            "socket_buffer_bytes": start.get("sock_bufsize") or None,
-        },
+        "omitted_s": test.get("omit") or 0.0,
+        "target_bps": start.get("target_bitrate") or test.get("target_bitrate") or None,
+        "socket_buffer_bytes": start.get("sock_bufsize") or None,
     }
-    return Measurement(
-        frame("flows", flows).sort("t_s", "flow"),
-        pl.DataFrame(goodput, _GOODPUT).sort("t_s", "flow"),
-        summary,
-    )
-
-
-def store(measurement: Measurement, directory: Path) -> None:
-    """Write the measurement into a directory; it replaces an older measurement.
-
-    Raises:
-        UsageError: when the directory holds an experiment.
-        StoreError: when it holds other files, or cannot be written.
-    """
-    if (directory / "experiment.json").exists() or (directory / LAYOUT_FILE).exists():
-        raise UsageError(f"--out: {directory} holds an experiment; choose another directory")
-    ours = {"flows.parquet", "goodput.parquet", "summary.json", "provenance.json", "figures"}
-    refuse_foreign(directory, ours)
-    # Measurements alone have a table of goodput, also damaged ones.
-    if (directory / "summary.json").exists() and not (directory / "goodput.parquet").exists():
-        raise UsageError(f"--out: {directory} holds another result; choose another directory")
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        files = {
-            "flows.parquet": _parquet(measurement.flows),
-            "goodput.parquet": _parquet(measurement.goodput),
-            "summary.json": json.dumps(measurement.summary, indent=1, allow_nan=False).encode(),
-        }
-        said = {
-            **provenance.machine(),
-            "finished": provenance.now(),
-            "hash": measurement.summary["hash"],
-            "command": provenance.command(),
-        }
-        # Last: what is cut before is found damaged.
-        files["provenance.json"] = recorded(said, files)
-        for name, data in files.items():
-            fresh = directory / f".{name}.{unique()}"
-            fresh.write_bytes(data)
-            fresh.replace(directory / name)
-    except OSError as error:
-        raise StoreError(f"cannot write results to {directory}: {error.strerror}") from None
-
-
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()
+    return Measurement.of(file, raw, flows, goodput, summaries, iperf3=said)
 
 
 @dataclass(frozen=True)
@@ -230,25 +147,6 @@ class _Node:
 def _text(value: object) -> str | None:
     """A word of iperf3 about itself, if it is text."""
     return value[:200] if isinstance(value, str) else None
-
-
-def _raw(file: Path) -> bytes:
-    """The whole file, of bounded size: a device or a pipe may never end."""
-    try:
-        size_bytes = file.stat().st_size
-        with file.open("rb") as opened:
-            raw = b"" if size_bytes > MOST_BYTES else opened.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise StoreError(f"cannot read {file}: {error.strerror}") from None
-    if size_bytes <= MOST_BYTES < len(raw):
-        raise UsageError(
-            f"{file}: more than {MOST_BYTES >> 20} MiB; allowed: the output of one test"
-        )
-    if size_bytes > MOST_BYTES:
-        raise UsageError(
-            f"{file}: it has {size_bytes >> 20:,} MiB; allowed: up to {MOST_BYTES >> 20} MiB"
-        )
-    return raw
 
 
 def _parsed(file: Path, raw: bytes) -> _Node:
@@ -410,20 +308,17 @@ class _Stream:
         last = rows[-1]
         size_bytes, seconds = self._arrived(result)
         summary = {
-            "start_s": 0.0,
             "goodput_bps": None if size_bytes is None else _rate_bps(size_bytes, seconds),
             "delivered_bytes": None if size_bytes is None else int(size_bytes),
             "written_bytes": int(self.counted) if self.sends else None,
             "retransmits": last["retransmits"],
             "cov": finite(metrics.cov(goodputs)) if self._in_seconds() else None,
-            "completion_s": None,
         }
         sender = result.get("sender")
         min_rtt_us = None if sender is None else sender.get("min_rtt")
         windows = [row["cwnd_seg"] for row in rows if row["cwnd_seg"] is not None]
         offered = [tick.told("snd_wnd") for _, _, _, tick in self.spans]
         return summary | {
-            "rtt_s": None,
             "srtt_s": last["srtt_s"],
             "min_rtt_s": min_rtt_us * 1e-6 if min_rtt_us else None,
             "mean_cwnd_segments": math.fsum(windows) / len(windows) if windows else None,

@@ -24,6 +24,7 @@ from lfnlab.cli import app as cli
 from lfnlab.errors import LabError, StoreError, UsageError
 from lfnlab.figures import draw
 from lfnlab.formats import iperf3
+from lfnlab.formats.measurement import store
 from lfnlab.results import integrity
 
 if TYPE_CHECKING:
@@ -475,7 +476,7 @@ def test_any_change_of_a_file_is_read_or_refused_on_one_line(tmp_path: Path, see
         file.write_text(json.dumps(sample))
         try:
             measurement = iperf3.read(file)
-            iperf3.store(measurement, tmp_path / "out")
+            store(measurement, tmp_path / "out")
             read += 1
             for way in advise.measured(measurement, "x").cases(None, None, None, None, "1500B"):
                 way.check()
