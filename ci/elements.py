@@ -14,7 +14,10 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs/reference"
@@ -35,7 +38,9 @@ BOUNDS = {
     "maximum": "at most",
     "exclusiveMaximum": "below",
 }
-VALUE = "@keywords\n@dataclass(frozen=True, kw_only=True)"
+VALUE = "@dataclass(frozen=True, kw_only=True)"
+# Every other kind of link has the fields of this class.
+SHARED, BASE = "Reverse", "_Way"
 # What Scenario.flow takes by itself.
 OWN = ("law", "rtt")
 
@@ -79,6 +84,8 @@ class Elements:
         self.schema = schema
         self.classes: dict[str, str] = {}
         self.fields: dict[str, dict[str, str]] = {}
+        # Of the class whose fields others have too, the declarations in order.
+        self.shared: list[str] = []
         self.tables = {"trace": "File", "file": "File"}
         self.top = {
             # Only the seed has its default in Python: a run is stored under it.
@@ -97,7 +104,7 @@ class Elements:
         about = "Keys of a flow that :meth:`Scenario.flow` takes besides law and RTT."
         of_runs = "Keys of a scenario besides its duration, links and traffic."
         tables = [f'    "{key}": {name},' for key, name in self.tables.items()]
-        public = [f'    "{name}",' for name in sorted(["File", *self.classes])]
+        public = [f'    "{name}",' for name in sorted(["File", *self.classes]) if name[0] != "_"]
         parts = [
             HEAD.replace("ALL = []", "\n".join(["__all__ = [", *public, "]"])),
             *self.classes.values(),
@@ -185,12 +192,12 @@ class Elements:
             sure = [key in other.get("required", []) for other in tables] or [keys[key][2]]
             keys[key] = (kind, about, all(sure))
         summary, _, rest = said(part).partition(". ")
-        about = document(summary.rstrip(".") + ".")
+        heading = document(summary.rstrip(".") + ".")
         if rest:
             more = textwrap.indent(textwrap.fill(rest, 92), "    ")
-            about = about.removesuffix('"""') + f'\n\n{more}\n    """'
-        lines = [f"{VALUE}\nclass {name}:\n{about}\n"]
+            heading = heading.removesuffix('"""') + f'\n\n{more}\n    """'
         self.fields[name] = {}
+        declared = []
         for key, (kind, about, needed) in keys.items():
             field = "from_" if key == "from" else key
             default = ""
@@ -200,11 +207,30 @@ class Elements:
                 default = " = ()" if kind.startswith("tuple") else " = None"
                 kind += "" if kind.startswith("tuple") else " | None"
             self.fields[name][field] = kind
-            lines.append(f"    {field}: {kind}{default}")
-            if about:
-                lines.append(document(about))
+            told = [document(about)] if about else []
+            declared.append("\n".join([f"    {field}: {kind}{default}", *told]))
         del self.classes[name]
-        self.classes[name] = "\n".join(lines) + "\n\n"
+        if name == SHARED:
+            self.shared, declared = declared, []
+            said_of = "Fields of every kind of link, in each of its directions."
+            self.classes[BASE] = classed(BASE, document(said_of), self.shared)
+        bases = [BASE] if name == SHARED else []
+        if self.shared and not set(self.shared) - set(declared):
+            first = declared.index(self.shared[0])
+            # Fields of a base come in reverse order of the bases.
+            if before := declared[:first]:
+                bases = [f"_{name}First"]
+                said_of = f"Fields of a {name} before those of every link."
+                self.classes[bases[0]] = classed(bases[0], document(said_of), before)
+            bases.insert(0, BASE)
+            declared = declared[first + len(self.shared) :]
+        self.classes[name] = f"@keywords\n{classed(name, heading, declared, bases)}"
+
+
+def classed(name: str, about: str, fields: list[str], bases: Sequence[str] = ()) -> str:
+    """The declaration of a class of values."""
+    inherits = f"({', '.join(bases)})" if bases else ""
+    return "\n".join([f"{VALUE}\nclass {name}{inherits}:\n{about}\n", *fields]) + "\n\n"
 
 
 def merged(kinds: list[str]) -> str:

@@ -281,7 +281,7 @@ def python() -> str:
     errors = ",".join(sorted(set(vars(lfnlab.errors)) & set(lfnlab.__all__)))
     sections = []
     for module, title in MODULES.items():
-        options = [":members:"]
+        options = [":members:", ":inherited-members: object,LawState,BaseException,dict,tuple"]
         if hasattr(import_module(module), "__all__"):
             options += [":imported-members:", f":exclude-members: {errors}"]
         lines = [f".. automodule:: {module}", *(f"   {option}" for option in options)]

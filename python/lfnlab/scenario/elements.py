@@ -273,101 +273,66 @@ class Router:
     """From one fair rate to the next. Range: 1ms to 1000s. Default "100ms"."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Way:
+    """Fields of every kind of link, in each of its directions."""
+
+    rate: str | None = None
+    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
+    trace: str | File | None = None
+    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
+    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
+    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
+    table of ``path`` and ``hash`` names the file and the hash that it must have.
+    """
+    delay: str | None = None
+    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
+    Range: 0s to 1000s. Default "0s".
+    """
+    loss: float | GilbertElliott | None = None
+    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
+    Default 0.
+    """
+    duplicate: float | None = None
+    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
+    reorder: Reorder | None = None
+    """Data packets that are held up, so that others overtake them. Default none."""
+    jitter: Jitter | None = None
+    """An additional delay, drawn for each data packet. Default none."""
+    bleach: bool | None = None
+    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
+    a tunnel that loses these bits. Default false.
+    """
+    acks: AckImpair | None = None
+    """Losses and delays of packets without payload behind the queue; data have the keys beside
+    it. Default nothing.
+    """
+    queue: Queue | None = None
+    """The queue in front of it. Default: drop-tail of 1bdp."""
+    policer: Policer | None = None
+    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
+    shaper: Shaper | None = None
+    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
+    none.
+    """
+    router: Router | None = None
+    """A router protocol beside any queue, which tells senders about the load. Default none."""
+
+
 @keywords
 @dataclass(frozen=True, kw_only=True)
-class Reverse:
+class Reverse(_Way):
     """One direction of a link: a queue, a server, then delay and losses.
 
     A key that the table ``reverse`` lacks has its value in the forward direction.
     """
 
-    rate: str | None = None
-    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
-    trace: str | File | None = None
-    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
-    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
-    table of ``path`` and ``hash`` names the file and the hash that it must have.
-    """
-    delay: str | None = None
-    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
-    Range: 0s to 1000s. Default "0s".
-    """
-    loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
-    Default 0.
-    """
-    duplicate: float | None = None
-    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
-    reorder: Reorder | None = None
-    """Data packets that are held up, so that others overtake them. Default none."""
-    jitter: Jitter | None = None
-    """An additional delay, drawn for each data packet. Default none."""
-    bleach: bool | None = None
-    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
-    a tunnel that loses these bits. Default false.
-    """
-    acks: AckImpair | None = None
-    """Losses and delays of packets without payload behind the queue; data have the keys beside
-    it. Default nothing.
-    """
-    queue: Queue | None = None
-    """The queue in front of it. Default: drop-tail of 1bdp."""
-    policer: Policer | None = None
-    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
-    shaper: Shaper | None = None
-    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
-    none.
-    """
-    router: Router | None = None
-    """A router protocol beside any queue, which tells senders about the load. Default none."""
-
 
 @keywords
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class Link(_Way):
     """The bottleneck of a dumbbell."""
 
-    rate: str | None = None
-    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
-    trace: str | File | None = None
-    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
-    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
-    table of ``path`` and ``hash`` names the file and the hash that it must have.
-    """
-    delay: str | None = None
-    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
-    Range: 0s to 1000s. Default "0s".
-    """
-    loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
-    Default 0.
-    """
-    duplicate: float | None = None
-    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
-    reorder: Reorder | None = None
-    """Data packets that are held up, so that others overtake them. Default none."""
-    jitter: Jitter | None = None
-    """An additional delay, drawn for each data packet. Default none."""
-    bleach: bool | None = None
-    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
-    a tunnel that loses these bits. Default false.
-    """
-    acks: AckImpair | None = None
-    """Losses and delays of packets without payload behind the queue; data have the keys beside
-    it. Default nothing.
-    """
-    queue: Queue | None = None
-    """The queue in front of it. Default: drop-tail of 1bdp."""
-    policer: Policer | None = None
-    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
-    shaper: Shaper | None = None
-    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
-    none.
-    """
-    router: Router | None = None
-    """A router protocol beside any queue, which tells senders about the load. Default none."""
     mode: Literal["closed", "event"] | None = None
     """How departures are computed: in closed form where that is possible, or by one event for
     each packet. Results are the same; tests compare both. Default "closed".
@@ -376,63 +341,28 @@ class Link:
     """The opposite direction. Default: as forward."""
 
 
-@keywords
 @dataclass(frozen=True, kw_only=True)
-class ParkingLot:
-    """Equal hops in a row."""
+class _ParkingLotFirst:
+    """Fields of a ParkingLot before those of every link."""
 
     hops: int
     """How many. Range: at least 1, at most 32767."""
-    rate: str | None = None
-    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
-    trace: str | File | None = None
-    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
-    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
-    table of ``path`` and ``hash`` names the file and the hash that it must have.
-    """
-    delay: str | None = None
-    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
-    Range: 0s to 1000s. Default "0s".
-    """
-    loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
-    Default 0.
-    """
-    duplicate: float | None = None
-    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
-    reorder: Reorder | None = None
-    """Data packets that are held up, so that others overtake them. Default none."""
-    jitter: Jitter | None = None
-    """An additional delay, drawn for each data packet. Default none."""
-    bleach: bool | None = None
-    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
-    a tunnel that loses these bits. Default false.
-    """
-    acks: AckImpair | None = None
-    """Losses and delays of packets without payload behind the queue; data have the keys beside
-    it. Default nothing.
-    """
-    queue: Queue | None = None
-    """The queue in front of it. Default: drop-tail of 1bdp."""
-    policer: Policer | None = None
-    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
-    shaper: Shaper | None = None
-    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
-    none.
-    """
-    router: Router | None = None
-    """A router protocol beside any queue, which tells senders about the load. Default none."""
+
+
+@keywords
+@dataclass(frozen=True, kw_only=True)
+class ParkingLot(_Way, _ParkingLotFirst):
+    """Equal hops in a row."""
+
     mode: Literal["closed", "event"] | None = None
     """How departures are computed, as for a dumbbell. Default "closed"."""
     reverse: Reverse | None = None
     """The opposite direction. Default: as forward."""
 
 
-@keywords
 @dataclass(frozen=True, kw_only=True)
-class NamedLink:
-    """A link between two nodes."""
+class _NamedLinkFirst:
+    """Fields of a NamedLink before those of every link."""
 
     name: str | int
     """Its name in routes, schedules and results: letters, digits, ``_`` and ``-``. The
@@ -442,46 +372,13 @@ class NamedLink:
     """The node where it begins. Any name makes a node."""
     to: str | int
     """The node where it ends."""
-    rate: str | None = None
-    """How fast packets are serialised. Range: 1kbit/s to 10Tbit/s."""
-    trace: str | File | None = None
-    """A file of mahimahi, in place of a rate: on each line a time in ms at which the link can
-    send an IP packet of 1500 bytes. As in mahimahi a line is an opportunity for 1504 bytes,
-    an IP packet takes 4 more than its own, and small packets share one. The file repeats. A
-    table of ``path`` and ``hash`` names the file and the hash that it must have.
-    """
-    delay: str | None = None
-    """Propagation delay. Access links at the ends of a flow have the rest of its ``rtt``.
-    Range: 0s to 1000s. Default "0s".
-    """
-    loss: float | GilbertElliott | None = None
-    """Data packets lost behind the queue: a probability, or a table for losses in bursts.
-    Default 0.
-    """
-    duplicate: float | None = None
-    """Probability that a data packet arrives twice. Range: at least 0, below 1. Default 0."""
-    reorder: Reorder | None = None
-    """Data packets that are held up, so that others overtake them. Default none."""
-    jitter: Jitter | None = None
-    """An additional delay, drawn for each data packet. Default none."""
-    bleach: bool | None = None
-    """Packets leave the link without ECN, neither capable nor marked, as behind a middlebox or
-    a tunnel that loses these bits. Default false.
-    """
-    acks: AckImpair | None = None
-    """Losses and delays of packets without payload behind the queue; data have the keys beside
-    it. Default nothing.
-    """
-    queue: Queue | None = None
-    """The queue in front of it. Default: drop-tail of 1bdp."""
-    policer: Policer | None = None
-    """A token bucket ahead of the queue, which drops what exceeds it. Default none."""
-    shaper: Shaper | None = None
-    """A token bucket behind the queue, which lets packets wait; below the link's rate. Default
-    none.
-    """
-    router: Router | None = None
-    """A router protocol beside any queue, which tells senders about the load. Default none."""
+
+
+@keywords
+@dataclass(frozen=True, kw_only=True)
+class NamedLink(_Way, _NamedLinkFirst):
+    """A link between two nodes."""
+
     mode: Literal["closed", "event"] | None = None
     """How departures are computed, as for a dumbbell. Default "closed"."""
     duplex: bool | None = None
