@@ -259,7 +259,7 @@ fn background(
     rtt: Time,
 ) -> Result<Option<PlannedBackground>, EmulatorError> {
     let Some(background) = &config.background else { return Ok(None) };
-    if background.routes != routes {
+    if background.carrier.routes != routes {
         return Err(EmulatorError::scenario("background", "it has a path that no flow has", ONE_PATH));
     }
     let rate = |way| Class::ALL.iter().map(|&class| background.traffic.flows_per_second(way, class)).sum();
@@ -272,7 +272,7 @@ fn background(
         ));
     }
     Ok(Some(PlannedBackground {
-        law: background.law.to_string(),
+        law: background.carrier.law.to_string(),
         short_window_bytes: RECEIVE_WINDOW_BYTES,
         // Here its RTT is the path's: a window that gives it the rate that it has at its own, of 100 ms.
         long_window_bytes: (u64::from(LONG_FLOW_WINDOW_PACKETS) * LONG_FLOW_BYTES * rtt.0)

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use lfn_law::{LawSpec, Saved, SlowStartKind};
 use lfn_path::Service;
-use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS};
+use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS, RECEIVE_WINDOW_BYTES};
 use lfn_sim::config::{
-    Background as SimBackground, BreakerConfig, Capture as SimCapture, Change as SimChange, Changed, Config,
-    FlowConfig, LinkConfig, LinkId, RouteId, TrafficConfig, UdpConfig, UdtConfig, Watched,
+    Background as SimBackground, BreakerConfig, Capture as SimCapture, Carrier, Change as SimChange, Changed,
+    Config, FlowConfig, LinkConfig, LinkId, RouteId, TrafficConfig, UdpConfig, UdtConfig, Watched,
 };
 use lfn_sim::rng::{Distribution, Streams};
 use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
@@ -412,31 +412,33 @@ impl Scenario {
     }
 
     fn traffic(&self, traffic: &Traffic, routes: &Routes) -> TrafficConfig {
-        let sender = self.compat.sender(self.compat.payload_bytes(BACKGROUND_PACKET), SlowStartKind::Classic);
-        TrafficConfig {
-            name: traffic.name.0.clone(),
-            model: traffic.sim_model(),
-            law: traffic.spec.clone(),
-            sender: SenderConfig {
-                initial_window_segments: INITIAL_WINDOW_SEGMENTS,
-                pacing: traffic.spec.header().is_some(),
-                ..sender
-            },
+        let window_bytes = match traffic.receive_window {
+            Window::Packets(n) => n.saturating_mul(1460),
+            Window::Bytes(bytes) => bytes.0,
+        };
+        let mut ways = [&traffic.path.links, &traffic.ack_links].map(|links| routes.number(links));
+        if traffic.direction == Direction::Reverse {
+            ways.reverse();
+        }
+        let mut carrier = self.carrier(traffic.spec.clone(), window_bytes, ways);
+        carrier.sender.pacing = traffic.spec.header().is_some();
+        TrafficConfig { name: traffic.name.0.clone(), model: traffic.sim_model(), carrier }
+    }
+
+    /// The TCP of a traffic source, with routes of its data forward and in reverse.
+    fn carrier(&self, law: LawSpec, receive_window_bytes: u64, routes: [RouteId; 2]) -> Carrier {
+        let payload_bytes = self.compat.payload_bytes(BACKGROUND_PACKET);
+        let sender = self.compat.sender(payload_bytes, SlowStartKind::Classic);
+        Carrier {
+            law,
+            sender: SenderConfig { initial_window_segments: INITIAL_WINDOW_SEGMENTS, ..sender },
             receiver: ReceiverConfig {
                 delayed_ack: true,
-                ..self.compat.receiver(BACKGROUND_RTT, self.compat.payload_bytes(BACKGROUND_PACKET))
+                ..self.compat.receiver(BACKGROUND_RTT, payload_bytes)
             },
-            receive_window_bytes: match traffic.receive_window {
-                Window::Packets(n) => n.saturating_mul(1460),
-                Window::Bytes(bytes) => bytes.0,
-            },
-            header_bytes: self.compat.header_bytes(),
-            framing_bytes: self.compat.framing_bytes(),
-            routes: match traffic.direction {
-                Direction::Forward => [&traffic.path.links, &traffic.ack_links],
-                Direction::Reverse => [&traffic.ack_links, &traffic.path.links],
-            }
-            .map(|links| routes.number(links)),
+            receive_window_bytes,
+            ack_bytes: self.compat.header_bytes() + self.compat.framing_bytes(),
+            routes,
         }
     }
 
@@ -536,19 +538,8 @@ impl Scenario {
             BackgroundConfig::level(background.level as u8, network.slowest(&background.path.links))?;
         let traffic = BackgroundConfig { long_flows: background.long_flows, ..traffic };
         let law: LawSpec = "reno".parse().expect("the registry has reno");
-        let sender = self.compat.sender(self.compat.payload_bytes(BACKGROUND_PACKET), SlowStartKind::Classic);
-        Some(SimBackground {
-            traffic,
-            law,
-            sender: SenderConfig { initial_window_segments: INITIAL_WINDOW_SEGMENTS, ..sender },
-            receiver: ReceiverConfig {
-                delayed_ack: true,
-                ..self.compat.receiver(BACKGROUND_RTT, self.compat.payload_bytes(BACKGROUND_PACKET))
-            },
-            header_bytes: self.compat.header_bytes(),
-            framing_bytes: self.compat.framing_bytes(),
-            routes: [routes.number(&background.path.links), routes.number(&background.ack_links)],
-        })
+        let routes = [routes.number(&background.path.links), routes.number(&background.ack_links)];
+        Some(SimBackground { traffic, carrier: self.carrier(law, RECEIVE_WINDOW_BYTES, routes) })
     }
 }
 

@@ -165,18 +165,8 @@ pub struct Capture {
 pub struct Background {
     /// The traffic model.
     pub traffic: Traffic,
-    /// Law of every background flow.
-    pub law: LawSpec,
-    /// Sender of every background flow; window cap and packet size are set per flow.
-    pub sender: SenderConfig,
-    /// Receiver of every background flow.
-    pub receiver: ReceiverConfig,
-    /// Bytes of headers in a packet that are no payload; an ACK is nothing else.
-    pub header_bytes: u32,
-    /// Bytes on the wire beyond the IP packet.
-    pub framing_bytes: u32,
-    /// Routes of its data: forward, reverse. The ACKs of one travel on the other.
-    pub routes: [RouteId; 2],
+    /// The TCP of every flow.
+    pub carrier: Carrier,
 }
 
 /// A model of TCP traffic, and the TCP that carries it.
@@ -186,6 +176,13 @@ pub struct TrafficConfig {
     pub name: String,
     /// The model, with its parameters.
     pub model: Model,
+    /// The TCP of every connection.
+    pub carrier: Carrier,
+}
+
+/// The TCP that carries the connections of a traffic source.
+#[derive(Clone, Debug)]
+pub struct Carrier {
     /// Law of every connection.
     pub law: LawSpec,
     /// Sender of every connection; window cap and packet size are set per connection.
@@ -194,10 +191,8 @@ pub struct TrafficConfig {
     pub receiver: ReceiverConfig,
     /// Most payload outstanding of a connection, in bytes.
     pub receive_window_bytes: u64,
-    /// Bytes of headers in a packet that are no payload; an ACK is nothing else.
-    pub header_bytes: u32,
-    /// Bytes on the wire beyond the IP packet.
-    pub framing_bytes: u32,
+    /// Bytes of an ACK at the queue. A data packet has as many besides its payload.
+    pub ack_bytes: u32,
     /// Routes of data: forward, reverse. The ACKs of one travel on the other.
     pub routes: [RouteId; 2],
 }

@@ -12,8 +12,8 @@ fn background_follows_level_and_rate() {
     let traffic = background.traffic;
     assert_eq!((traffic.forward, traffic.reverse), (Rate(2_500_000_000), Rate(1_250_000_000)));
     assert_eq!(traffic.long_flows, 10);
-    assert_eq!(background.sender.initial_window_segments, 2);
-    assert!(background.receiver.delayed_ack);
+    assert_eq!(background.carrier.sender.initial_window_segments, 2);
+    assert!(background.carrier.receiver.delayed_ack);
     let only_long = parse(&text.replace("level = 2", "long_flows = 3")).config(1).background.unwrap().traffic;
     assert_eq!((only_long.forward, only_long.long_flows), (Rate(0), 3));
 }
@@ -61,7 +61,7 @@ fn background_on_a_route_follows_its_slowest_link() {
     let config = scenario.config(1);
     let background = config.background.as_ref().unwrap();
     assert_eq!(background.traffic.forward, Rate(10_000_000));
-    let routes = background.routes.map(|route| links(&config, route));
+    let routes = background.carrier.routes.map(|route| links(&config, route));
     assert_eq!(routes, [[0, 2], [3, 1]]);
 }
 
@@ -136,13 +136,11 @@ fn a_traffic_model_has_the_defaults_of_the_background() {
     let traffic = &models("[[traffic]]\nsurge = { users = 3 }\n[[traffic]]\nname = \"w\"\nlaw = \"cubic\"\n\
                            direction = \"reverse\"\nrtt = \"40ms\"\nreceive_window = \"20 packets\"\nsurge = { users = 3 }\n")[..];
     let [usual, own] = traffic else { panic!() };
-    assert_eq!(
-        (&*usual.name, usual.routes, usual.receive_window_bytes),
-        ("traffic0", [RouteId(0), RouteId(1)], 65_536)
-    );
-    assert_eq!(usual.law.label(), "reno");
-    assert_eq!((&*own.name, own.routes, own.receive_window_bytes), ("w", [RouteId(0), RouteId(1)], 29_200));
-    assert_eq!(own.law.label(), "cubic");
+    for (one, name, law, window_bytes) in [(usual, "traffic0", "reno", 65_536), (own, "w", "cubic", 29_200)] {
+        assert_eq!((&*one.name, &*one.carrier.law.label()), (name, law));
+        assert_eq!(one.carrier.routes, [RouteId(0), RouteId(1)]);
+        assert_eq!(one.carrier.receive_window_bytes, window_bytes);
+    }
     let Model::Web(web) = &own.model else { panic!() };
     assert_eq!((web.direction, web.path.rtt_s), (Direction::Reverse, Distribution::Constant(0.04)));
 }

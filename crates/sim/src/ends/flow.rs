@@ -5,16 +5,16 @@ mod misbehaving;
 use std::sync::Arc;
 
 use lfn_header::{Header, Protocol};
-use lfn_law::LawSpec;
-use lfn_tcp::{Acknowledgement, Receiver, ReceiverConfig, Segment, SegmentIn, Sender, SenderConfig};
+use lfn_tcp::{Acknowledgement, Receiver, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, LinkId, RouteId};
 use crate::clock::packet::{Extras, Packet};
 use crate::clock::scheduler::{timer_fires, Scheduler};
-use crate::config::Direction;
+use crate::config::{Direction, FlowConfig};
 use crate::misbehaving::Misbehaviour;
+use crate::network::Network;
 
 /// The task of a flow of a source.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,37 +40,6 @@ pub(crate) enum Role {
     Long,
     /// Not in use.
     Free,
-}
-
-/// Everything that a flow is made of, as the engine needs it to begin one.
-#[derive(Clone, Debug)]
-pub(crate) struct FlowSetup {
-    pub law: LawSpec,
-    pub law_seed: u32,
-    pub sender: Arc<SenderConfig>,
-    pub receiver: ReceiverConfig,
-    pub direction: Direction,
-    pub route: RouteId,
-    pub ack_route: RouteId,
-    /// Delay of the flow's own links at both ends.
-    pub access: Time,
-    /// Packets may overtake one another on the last link.
-    pub by_event: bool,
-    pub size_segments: u64,
-    pub payload_bytes: u32,
-    pub wire_bytes: u32,
-    pub ack_bytes: u32,
-    /// Bytes on the wire of the last segment, if it is not full.
-    pub last_wire_bytes: u32,
-    pub misbehaves: Option<Misbehaviour>,
-}
-
-/// Payload of the last segment of a message.
-pub(crate) fn last_payload_bytes(bytes: u64, mss_bytes: u32) -> u32 {
-    match (bytes % u64::from(mss_bytes)) as u32 {
-        0 => mss_bytes,
-        rest => rest,
-    }
 }
 
 /// The earliest pending events of a flow's timers.
@@ -189,12 +158,21 @@ fn take_header(heard: &mut Option<Box<Heard>>) -> Header {
     heard.as_mut().map_or(Header::None, |heard| std::mem::take(&mut heard.header))
 }
 
+/// Segments that a new flow has to send; a slow application writes them one by one.
+fn first_segments(config: &FlowConfig) -> u64 {
+    if config.application.is_some() {
+        0
+    } else {
+        config.size_segments
+    }
+}
+
 impl Sizes {
-    fn of(setup: &FlowSetup) -> Sizes {
+    fn of(config: &FlowConfig) -> Sizes {
         Sizes {
-            last_seq: setup.size_segments.wrapping_sub(1),
-            last_wire_bytes: setup.last_wire_bytes,
-            wire_bytes: setup.wire_bytes,
+            last_seq: first_segments(config).wrapping_sub(1),
+            last_wire_bytes: config.wire_bytes,
+            wire_bytes: config.wire_bytes,
         }
     }
 }
@@ -216,28 +194,38 @@ impl Path {
 
     /// Half of the flow's own links lie between the last link of its data and the first of its ACKs, the rest
     /// before the sender: on one loop only the sum of delays matters.
-    fn of(setup: &FlowSetup, lines: Lines) -> Path {
-        let forward_access = Time(setup.access.0 / 2);
+    fn of(config: &FlowConfig, network: &Network, lines: Lines) -> Path {
+        let &FlowConfig { direction, route, ack_route, misbehaves, .. } = config;
+        let access = network.access(config.rtt, [route, ack_route]);
+        let forward_access = Time(access.0 / 2);
+        let protocol = config.law.header();
         Path {
-            direction: setup.direction,
-            route: setup.route,
-            ack_route: setup.ack_route,
-            by_event: setup.by_event,
+            direction,
+            route,
+            ack_route,
+            // Segments count when they have arrived, also if they are acknowledged before.
+            by_event: network.may_reorder(route) || misbehaves == Some(Misbehaviour::Optimistic),
             lines,
-            protocol: setup.law.header(),
-            misbehaves: setup.misbehaves,
-            is_special: setup.law.header().is_some() || setup.misbehaves.is_some(),
+            protocol,
+            misbehaves,
+            is_special: protocol.is_some() || misbehaves.is_some(),
             forward_access,
-            return_access: setup.access - forward_access,
+            return_access: access - forward_access,
         }
     }
 }
 
 impl Flow {
-    /// A flow that begins at `now`. Half of its own links lie between the last link of its data and the
-    /// first of its ACKs, the rest before the sender: on one loop only the sum of delays matters.
-    pub fn new(setup: &FlowSetup, role: Role, now: Time) -> Flow {
-        let (sender, receiver) = (Self::sender(setup, now), Receiver::new(&setup.receiver));
+    /// A flow that begins at `now`, with the settings `shared` of its sender.
+    pub fn new(
+        config: &FlowConfig,
+        shared: &Arc<SenderConfig>,
+        network: &Network,
+        role: Role,
+        now: Time,
+    ) -> Flow {
+        let &FlowConfig { ref law, law_seed, wire_bytes, .. } = config;
+        let sender = Sender::new(shared, law, law_seed, now, first_segments(config), wire_bytes);
         let mut flow = Flow {
             timers: Timers { sender_at: Time::NEVER, receiver_at: Time::NEVER },
             legs: Legs {
@@ -246,13 +234,13 @@ impl Flow {
                 ack_line: LineId::NONE,
                 direct: None,
             },
-            sizes: Sizes::of(setup),
+            sizes: Sizes::of(config),
             under_way: 0,
             ect: [false; 2],
             role,
             sender,
-            receiver,
-            path: Path::of(setup, Lines::NONE),
+            receiver: Receiver::new(&config.receiver),
+            path: Path::of(config, network, Lines::NONE),
             ack_bytes: 0,
             payload_bytes: 0,
             message_end: u64::MAX,
@@ -262,41 +250,38 @@ impl Flow {
             task: None,
             started: now,
         };
-        flow.set_up(setup, role, now);
+        flow.set_up(config, role, now);
         flow
     }
 
-    fn sender(setup: &FlowSetup, now: Time) -> Sender {
-        Sender::new(&setup.sender, &setup.law, setup.law_seed, now, setup.size_segments, setup.wire_bytes)
-    }
-
     /// Another flow takes this place; buffers stay. The lines are empty.
-    pub fn reuse(&mut self, setup: &FlowSetup, role: Role, now: Time) {
-        self.sender.reset(
-            &setup.sender,
-            &setup.law,
-            setup.law_seed,
-            now,
-            setup.size_segments,
-            setup.wire_bytes,
-        );
-        self.receiver.reset(&setup.receiver);
-        self.set_up(setup, role, now);
+    pub fn reuse(
+        &mut self,
+        config: &FlowConfig,
+        shared: &Arc<SenderConfig>,
+        network: &Network,
+        role: Role,
+        now: Time,
+    ) {
+        let &FlowConfig { ref law, law_seed, wire_bytes, .. } = config;
+        self.sender.reset(shared, law, law_seed, now, first_segments(config), wire_bytes);
+        self.receiver.reset(&config.receiver);
+        self.path = Path::of(config, network, self.path.lines);
+        self.set_up(config, role, now);
     }
 
-    fn set_up(&mut self, setup: &FlowSetup, role: Role, now: Time) {
+    fn set_up(&mut self, config: &FlowConfig, role: Role, now: Time) {
         self.role = role;
-        self.path = Path::of(setup, self.path.lines);
-        self.ect = [setup.sender.ecn, setup.sender.ecn && setup.sender.ecn_repairs];
+        self.ect = [config.sender.ecn, config.sender.ecn && config.sender.ecn_repairs];
         if let Some(heard) = &mut self.heard {
             **heard = Heard::default();
         }
         if let Some(task) = &mut self.task {
             **task = Task::default();
         }
-        self.ack_bytes = setup.ack_bytes;
-        self.payload_bytes = setup.payload_bytes;
-        self.sizes = Sizes::of(setup);
+        self.ack_bytes = config.ack_bytes;
+        self.payload_bytes = config.payload_bytes;
+        self.sizes = Sizes::of(config);
         self.message_end = u64::MAX;
         self.started = now;
         self.finished = Time::NEVER;
@@ -355,14 +340,21 @@ impl Flow {
         take_header(&mut self.heard)
     }
 
-    /// Adds a message to a connection after all messages before it have arrived: a number of segments, and the
-    /// bytes of the last one at the queue. If the segment that was last before is retransmitted, it counts
-    /// as full.
-    pub fn extend(&mut self, segments: u64, last_wire_bytes: u32) {
+    /// Adds a message to a connection after all messages before it have arrived. If the segment that was last before
+    /// is retransmitted, it counts as full.
+    pub fn extend(&mut self, bytes: u64) {
+        let segments = bytes.div_ceil(u64::from(self.payload_bytes));
         self.sizes.last_seq += segments;
-        self.sizes.last_wire_bytes = last_wire_bytes;
+        self.end_with(bytes);
         self.sender.offer(segments);
         self.finished = Time::NEVER;
+    }
+
+    /// The last segment is that of a message of `bytes`, and need not be full.
+    pub fn end_with(&mut self, bytes: u64) {
+        let rest = (bytes % u64::from(self.payload_bytes)) as u32;
+        let short = if rest == 0 { 0 } else { self.payload_bytes - rest };
+        self.sizes.last_wire_bytes = self.sizes.wire_bytes - short;
     }
 
     /// The application waits for the message that is sent now.

@@ -4,19 +4,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lfn_tcp::{ReceiverConfig, SenderConfig};
+use lfn_tcp::SenderConfig;
 use lfn_units::Time;
 
 use super::context::Context;
-use super::flow::{last_payload_bytes, FlowSetup, Origin};
+use super::flow::Origin;
 use super::tcp::TcpFlows;
 use crate::background::{self, Arrival};
 use crate::clock::events::Kind;
 use crate::clock::ids::{FlowId, RouteId};
-use crate::config::{Background, Direction, TrafficConfig};
+use crate::config::{Background, Carrier, Direction, FlowConfig, TrafficConfig};
 use crate::error::SimError;
 use crate::memory::tree_bytes;
-use crate::network::Network;
 use crate::rng::{Stream, Streams};
 use crate::summary::BackgroundSummary;
 use crate::tables::TransferRow;
@@ -37,12 +36,11 @@ struct Source {
     /// `None` for the background.
     name: Option<String>,
     generator: Generator,
-    setup: FlowSetup,
+    /// The flow that began last.
+    flow: FlowConfig,
     /// Settings of senders, one for each size of segments in bytes.
     senders: BTreeMap<u32, Arc<SenderConfig>>,
     routes: [RouteId; 2],
-    header_bytes: u32,
-    framing_bytes: u32,
     receive_window_bytes: u64,
     /// The earliest pending event of an arrival.
     due: Time,
@@ -54,23 +52,15 @@ struct Source {
 }
 
 impl Source {
-    /// A source with no active flows. `sizes` are the bytes of headers, of framing, and of the receive window.
-    fn new(
-        name: Option<String>,
-        generator: Generator,
-        mut setup: FlowSetup,
-        routes: [RouteId; 2],
-        (header_bytes, framing_bytes, receive_window_bytes): (u32, u32, u64),
-    ) -> Source {
-        setup.ack_bytes = header_bytes + framing_bytes;
+    /// A source with no active flows.
+    fn new(name: Option<String>, generator: Generator, carrier: &Carrier) -> Source {
+        let &Carrier { ref law, sender, receiver, receive_window_bytes, ack_bytes, routes } = carrier;
         Source {
             name,
             generator,
-            setup,
+            flow: FlowConfig { sender, receiver, ack_bytes, ..FlowConfig::linux(law.clone(), Time::ZERO) },
             senders: BTreeMap::new(),
             routes,
-            header_bytes,
-            framing_bytes,
             receive_window_bytes,
             due: Time::NEVER,
             open: BTreeMap::new(),
@@ -80,37 +70,28 @@ impl Source {
         }
     }
 
-    /// Settings of a flow of `bytes`, or of one without end.
-    fn setup_of(
+    /// Sets `flow` for one of `bytes`, or without end. Returns the settings of its sender.
+    fn set_flow(
         &mut self,
-        network: &Network,
         direction: Direction,
         rtt: Time,
         mss_bytes: u32,
         bytes: Option<u64>,
-    ) -> FlowSetup {
-        let mut setup = self.setup.clone();
-        let overhead = self.header_bytes + self.framing_bytes;
-        setup.direction = direction;
-        setup.route = self.routes[direction as usize];
-        setup.ack_route = self.routes[1 - direction as usize];
-        setup.by_event = network.may_reorder(setup.route);
-        // The flow's own links make up what the links of its routes do not take.
-        setup.access = network.access(rtt, self.routes);
-        setup.receiver.rtt_hint = rtt;
-        setup.payload_bytes = mss_bytes;
-        setup.wire_bytes = mss_bytes + overhead;
-        setup.last_wire_bytes = setup.wire_bytes;
+    ) -> Arc<SenderConfig> {
+        let flow = &mut self.flow;
+        flow.direction = direction;
+        flow.route = self.routes[direction as usize];
+        flow.ack_route = self.routes[1 - direction as usize];
+        flow.rtt = rtt;
+        flow.receiver.rtt_hint = rtt;
+        flow.payload_bytes = mss_bytes;
+        flow.wire_bytes = mss_bytes + flow.ack_bytes;
+        flow.size_segments = bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(u64::from(mss_bytes)));
         let sender = self.senders.entry(mss_bytes).or_insert_with(|| {
             let receive_window_segments = (self.receive_window_bytes / u64::from(mss_bytes)).max(2);
-            Arc::new(SenderConfig { mss_bytes, receive_window_segments, ..*self.setup.sender })
+            Arc::new(SenderConfig { mss_bytes, receive_window_segments, ..flow.sender })
         });
-        setup.sender = Arc::clone(sender);
-        if let Some(bytes) = bytes {
-            setup.size_segments = bytes.div_ceil(u64::from(mss_bytes));
-            setup.last_wire_bytes = overhead + last_payload_bytes(bytes, mss_bytes);
-        }
-        setup
+        Arc::clone(sender)
     }
 
     fn count_begin(&mut self, direction: Direction, bytes: u64) {
@@ -146,16 +127,14 @@ impl Sources {
         let next = traffic.next_arrival();
         let gaps = streams.of("background.write").stream("gap");
         let source = self.sources.len();
-        let setup = template(config.law.clone(), config.sender, config.receiver);
         let generator = Generator::Background { traffic, next, gaps };
-        let sizes = (config.header_bytes, config.framing_bytes, background::RECEIVE_WINDOW_BYTES);
-        self.sources.push(Source::new(None, generator, setup, config.routes, sizes));
+        self.sources.push(Source::new(None, generator, &config.carrier));
         for long in long_flows {
             let of = &mut self.sources[source];
-            let mut setup = of.setup_of(&cx.network, long.direction, long.rtt, long.mss_bytes, None);
-            Arc::make_mut(&mut setup.sender).receive_window_segments =
+            let mut sender = of.set_flow(long.direction, long.rtt, long.mss_bytes, None);
+            Arc::make_mut(&mut sender).receive_window_segments =
                 u64::from(background::LONG_FLOW_WINDOW_PACKETS);
-            tcp.add_long(cx, &setup, long.start, Origin { source, ..Origin::default() });
+            tcp.add_long(cx, &of.flow, &sender, long.start, Origin { source, ..Origin::default() });
         }
         self.schedule_arrival(cx, source);
     }
@@ -169,10 +148,8 @@ impl Sources {
     ) -> Result<(), SimError> {
         let flows = Flows::new(&config.model, &streams.of(format!("traffic.{}", config.name)))
             .map_err(|source| SimError::Traffic { name: config.name.clone(), source })?;
-        let setup = template(config.law.clone(), config.sender, config.receiver);
         let generator = Generator::Model(Box::new(flows));
-        let sizes = (config.header_bytes, config.framing_bytes, config.receive_window_bytes);
-        self.sources.push(Source::new(Some(config.name.clone()), generator, setup, config.routes, sizes));
+        self.sources.push(Source::new(Some(config.name.clone()), generator, &config.carrier));
         self.schedule_arrival(cx, self.sources.len() - 1);
         Ok(())
     }
@@ -219,17 +196,15 @@ impl Sources {
     fn begin_arrival(&mut self, cx: &mut Context, tcp: &mut TcpFlows, number: usize, arrival: &Arrival) {
         let source = &mut self.sources[number];
         let mss_bytes = arrival.writes.map_or(arrival.mss_bytes, |writes| writes.write_bytes);
-        let bytes = Some(arrival.bytes);
-        let mut setup = source.setup_of(&cx.network, arrival.direction, arrival.rtt, mss_bytes, bytes);
-        let segments = setup.size_segments;
+        let sender = source.set_flow(arrival.direction, arrival.rtt, mss_bytes, Some(arrival.bytes));
+        let segments = source.flow.size_segments;
         if arrival.writes.is_some() {
-            setup.size_segments = 0;
-            setup.last_wire_bytes = setup.wire_bytes;
+            source.flow.size_segments = 0;
         }
         let begun = cx.scheduler.now;
         let origin = Origin { source: number, session: 0, bytes: arrival.bytes, begun, stays: false };
         source.count_begin(arrival.direction, arrival.bytes);
-        let id = tcp.begin(cx, &setup, origin);
+        let id = tcp.begin(cx, &source.flow, &sender, origin);
         match arrival.writes {
             Some(writes) => {
                 tcp.expect_writes(id, segments, writes.mean_gap);
@@ -247,12 +222,12 @@ impl Sources {
         source.count_begin(direction, bytes);
         let id = match source.open.remove(&(session, direction)) {
             Some(id) => {
-                tcp.extend(id, origin, source.header_bytes + source.framing_bytes);
+                tcp.extend(id, origin);
                 id
             }
             None => {
-                let setup = source.setup_of(&cx.network, direction, transfer.rtt, mss_bytes, Some(bytes));
-                tcp.begin(cx, &setup, origin)
+                let sender = source.set_flow(direction, transfer.rtt, mss_bytes, Some(bytes));
+                tcp.begin(cx, &source.flow, &sender, origin)
             }
         };
         tcp.expect_message(id);
@@ -330,26 +305,5 @@ impl Sources {
             }
         };
         self.sources.iter_mut().enumerate().map(summary).collect()
-    }
-}
-
-/// Settings that all flows of a source share.
-fn template(law: lfn_law::LawSpec, sender: SenderConfig, receiver: ReceiverConfig) -> FlowSetup {
-    FlowSetup {
-        law,
-        law_seed: 0,
-        sender: Arc::new(sender),
-        receiver,
-        direction: Direction::Forward,
-        route: RouteId(0),
-        ack_route: RouteId(0),
-        access: Time::ZERO,
-        by_event: false,
-        size_segments: u64::MAX,
-        payload_bytes: 0,
-        wire_bytes: 0,
-        ack_bytes: 0,
-        last_wire_bytes: 0,
-        misbehaves: None,
     }
 }

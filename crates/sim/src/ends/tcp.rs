@@ -5,18 +5,20 @@ mod report;
 mod reported;
 mod watched;
 
+use std::sync::Arc;
+
 use lfn_header::Header;
-use lfn_tcp::Acknowledgement;
+use lfn_tcp::{Acknowledgement, SenderConfig};
 use lfn_units::Time;
 
 use super::context::Context;
-use super::flow::{last_payload_bytes, Flow, FlowSetup, Origin, Role};
+use super::flow::{Flow, Origin, Role};
 use super::handshake::Handshakes;
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, LinkId, RouteId};
 use crate::clock::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
 use crate::clock::scheduler::{Burst, Scheduler};
-use crate::config::Config;
+use crate::config::{Config, FlowConfig};
 use crate::tables::EventRow;
 use crate::traffic::Direction;
 use report::Counts;
@@ -57,50 +59,72 @@ impl TcpFlows {
     }
 
     /// A flow that is reported one by one. All of them come before all others.
-    pub fn add_reported(&mut self, cx: &mut Context, setup: &FlowSetup, reported: Reported) {
-        let (start, stop) = (reported.config.start, reported.config.stop);
-        if stop < cx.duration {
-            cx.scheduler.schedule(stop, Kind::Stop, self.flows.len());
+    /// With `by_event`, each arrival is an event.
+    pub fn add_reported(
+        &mut self,
+        cx: &mut Context,
+        sender: &Arc<SenderConfig>,
+        by_event: bool,
+        reported: Reported,
+    ) {
+        let config = &reported.config;
+        if config.stop < cx.duration {
+            cx.scheduler.schedule(config.stop, Kind::Stop, self.flows.len());
         }
-        let slow = reported.config.application.is_some();
-        let size_segments = reported.config.size_segments;
+        let mut flow = Flow::new(config, sender, &cx.network, Role::Reported, config.start);
+        flow.path.by_event |= by_event;
+        if config.application.is_some() {
+            flow.task().writes_left = config.size_segments;
+        }
         self.reported.push(reported);
-        self.add(cx, setup, Role::Reported, start, None);
-        if let Some(flow) = self.flows.last_mut().filter(|_| slow) {
-            flow.task().writes_left = size_segments;
-        }
+        self.add(cx, flow);
     }
 
     /// A flow of a traffic source, without end.
-    pub fn add_long(&mut self, cx: &mut Context, setup: &FlowSetup, start: Time, origin: Origin) {
-        self.add(cx, setup, Role::Long, start, Some(origin));
+    pub fn add_long(
+        &mut self,
+        cx: &mut Context,
+        config: &FlowConfig,
+        sender: &Arc<SenderConfig>,
+        start: Time,
+        origin: Origin,
+    ) {
+        let mut flow = Flow::new(config, sender, &cx.network, Role::Long, start);
+        flow.task().origin = origin;
+        self.add(cx, flow);
     }
 
-    fn add(&mut self, cx: &mut Context, setup: &FlowSetup, role: Role, start: Time, origin: Option<Origin>) {
+    fn add(&mut self, cx: &mut Context, flow: Flow) {
         let id = FlowId::new(self.flows.len());
-        let mut flow = Flow::new(setup, role, start);
-        if let Some(origin) = origin {
-            flow.task().origin = origin;
-        }
+        cx.scheduler.schedule(flow.started, Kind::Begin, id.index());
         self.flows.push(flow);
         self.connect(cx, id);
-        cx.scheduler.schedule(start, Kind::Begin, id.index());
     }
 
     /// A flow of a traffic source takes a place, if possible of a finished flow.
-    pub fn begin(&mut self, cx: &mut Context, setup: &FlowSetup, origin: Origin) -> FlowId {
+    pub fn begin(
+        &mut self,
+        cx: &mut Context,
+        config: &FlowConfig,
+        sender: &Arc<SenderConfig>,
+        origin: Origin,
+    ) -> FlowId {
         let now = cx.scheduler.now;
         let id = match self.free.pop() {
             Some((_, id)) => {
-                self.flows[id.index()].reuse(setup, Role::Short, now);
+                self.flows[id.index()].reuse(config, sender, &cx.network, Role::Short, now);
                 id
             }
             None => {
-                self.flows.push(Flow::new(setup, Role::Short, now));
+                self.flows.push(Flow::new(config, sender, &cx.network, Role::Short, now));
                 FlowId::new(self.flows.len() - 1)
             }
         };
-        self.flows[id.index()].task().origin = origin;
+        let flow = &mut self.flows[id.index()];
+        flow.task().origin = origin;
+        if config.size_segments > 0 {
+            flow.end_with(origin.bytes);
+        }
         self.connect(cx, id);
         id
     }
@@ -366,10 +390,9 @@ impl TcpFlows {
     }
 
     /// Another message goes over a connection.
-    pub fn extend(&mut self, id: FlowId, origin: Origin, overhead_bytes: u32) {
+    pub fn extend(&mut self, id: FlowId, origin: Origin) {
         let flow = &mut self.flows[id.index()];
-        let segments = origin.bytes.div_ceil(u64::from(flow.payload_bytes));
-        flow.extend(segments, overhead_bytes + last_payload_bytes(origin.bytes, flow.payload_bytes));
+        flow.extend(origin.bytes);
         flow.task().origin = origin;
     }
 

@@ -15,7 +15,6 @@ use crate::clock::scheduler::Scheduler;
 use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig, Watched};
 use crate::ends::breakers::Breakers;
 use crate::ends::context::Context;
-use crate::ends::flow::FlowSetup;
 use crate::ends::record::Record;
 use crate::ends::sources::Sources;
 use crate::ends::streams::Streams;
@@ -119,10 +118,7 @@ impl Sim {
         let cx = &mut self.context;
         let mut sender = None;
         for ((flow, number), transfer) in config.flows.iter().zip(numbers).zip(tcp) {
-            let mut setup = setup_of(&cx.network, flow, sender_of(&mut sender, flow));
-            setup.by_event |= rerouted[number as usize] || watched[transfer as usize];
-            // Its segments count when they have arrived.
-            setup.by_event |= flow.misbehaves == Some(Misbehaviour::Optimistic);
+            let by_event = rerouted[number as usize] || watched[transfer as usize];
             let reported = Reported {
                 config: flow.clone(),
                 number,
@@ -133,7 +129,7 @@ impl Sim {
                 at_end: None,
                 tripped: None,
             };
-            self.ends.tcp.add_reported(cx, &setup, reported);
+            self.ends.tcp.add_reported(cx, &sender_of(&mut sender, flow), by_event, reported);
         }
         for (flow, transfer) in config.udt.iter().zip(udt) {
             self.ends.udt.add(cx, flow, transfer)?;
@@ -148,28 +144,6 @@ fn sender_of(last: &mut Option<Arc<SenderConfig>>, flow: &FlowConfig) -> Arc<Sen
         *last = None;
     }
     Arc::clone(last.get_or_insert_with(|| Arc::new(flow.sender)))
-}
-
-fn setup_of(network: &Network, flow: &FlowConfig, sender: Arc<SenderConfig>) -> FlowSetup {
-    let (route, ack_route) = (flow.route, flow.ack_route);
-    FlowSetup {
-        law: flow.law.clone(),
-        law_seed: flow.law_seed,
-        sender,
-        receiver: flow.receiver,
-        direction: flow.direction,
-        route,
-        ack_route,
-        access: network.access(flow.rtt, [route, ack_route]),
-        by_event: network.may_reorder(route),
-        // A slow application writes them one by one.
-        size_segments: if flow.application.is_some() { 0 } else { flow.size_segments },
-        payload_bytes: flow.payload_bytes,
-        wire_bytes: flow.wire_bytes,
-        ack_bytes: flow.ack_bytes,
-        last_wire_bytes: flow.wire_bytes,
-        misbehaves: flow.misbehaves,
-    }
 }
 
 fn links_of(
@@ -187,10 +161,10 @@ fn links_of(
         let traffic = &background.traffic;
         // The ACKs of one direction travel with the data of the other.
         if traffic.forward.0 > 0 || traffic.reverse.0 > 0 || traffic.long_flows > 0 {
-            data_routes.extend(background.routes);
+            data_routes.extend(background.carrier.routes);
         }
     }
-    data_routes.extend(config.traffic.iter().flat_map(|traffic| traffic.routes));
+    data_routes.extend(config.traffic.iter().flat_map(|traffic| traffic.carrier.routes));
     for change in &config.changes {
         match change.what {
             Changed::Rate(link, _) | Changed::Delay(link, _) | Changed::Loss(link, _) => {
@@ -217,7 +191,8 @@ fn links_of(
     let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
     let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));
     let longest = rtts.max().unwrap_or(Time::ZERO);
-    let laws = config.flows.iter().map(|flow| &flow.law).chain(config.traffic.iter().map(|it| &it.law));
+    let laws =
+        config.flows.iter().map(|flow| &flow.law).chain(config.traffic.iter().map(|it| &it.carrier.law));
     let headers: BTreeSet<_> = laws.filter_map(LawSpec::header).collect();
     let losing = config.changes.iter().filter_map(|change| match change.what {
         Changed::Loss(link, p) => (p > 0.0).then_some(link),
@@ -256,9 +231,10 @@ fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     };
     let flows = connections.iter().flat_map(|&connection| <[RouteId; 2]>::from(config.routes_of(connection)));
     let udp = config.udp.iter().map(|source| source.route);
-    let background = config.background.iter().map(|background| background.routes);
-    let background = background.chain(config.traffic.iter().map(|traffic| traffic.routes)).flatten();
-    if let Some(route) = flows.chain(udp).chain(background).find(|&route| !routes(route)) {
+    let carriers = config.background.iter().map(|background| &background.carrier);
+    let carriers = carriers.chain(config.traffic.iter().map(|traffic| &traffic.carrier));
+    let carried = carriers.flat_map(|carrier| carrier.routes);
+    if let Some(route) = flows.chain(udp).chain(carried).find(|&route| !routes(route)) {
         return unknown(format!("there is no route {}", route.0));
     }
     let recorded = config.capture.iter().flat_map(|capture| &capture.links);

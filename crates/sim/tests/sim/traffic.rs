@@ -2,7 +2,7 @@
 
 use crate::common::{drop_tail, dumbbell, law, rate, run};
 use lfn_law::SlowStartKind;
-use lfn_sim::config::{Config, RouteId, TrafficConfig};
+use lfn_sim::config::{Carrier, Config, RouteId, TrafficConfig};
 use lfn_sim::rng::Distribution;
 use lfn_sim::traffic::{open, packmime, requests, web, Direction, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
@@ -17,13 +17,14 @@ fn with(model: Model, link: &str, seconds: u64) -> Config {
     config.traffic.push(TrafficConfig {
         name: "users".into(),
         model,
-        law: law("cubic"),
-        sender: SenderConfig::linux(1448, SlowStartKind::HyStart),
-        receiver: ReceiverConfig::linux(Time::from_ms(50), 1448),
-        receive_window_bytes: 1 << 20,
-        header_bytes: 52,
-        framing_bytes: 14,
-        routes: [RouteId(0), RouteId(1)],
+        carrier: Carrier {
+            law: law("cubic"),
+            sender: SenderConfig::linux(1448, SlowStartKind::HyStart),
+            receiver: ReceiverConfig::linux(Time::from_ms(50), 1448),
+            receive_window_bytes: 1 << 20,
+            ack_bytes: 66,
+            routes: [RouteId(0), RouteId(1)],
+        },
     });
     config
 }
@@ -115,7 +116,7 @@ fn every_law_meets_the_same_open_traffic() {
         || open::Config::poisson(Direction::Forward, rate("20Mbit/s"), open::short_flow_bytes(), path());
     let seen = ["reno", "cubic", "bic"].map(|name| {
         let mut config = with(Model::Open(flows()), "15Mbit/s", 20);
-        config.traffic[0].law = law(name);
+        config.traffic[0].carrier.law = law(name);
         let users = run(&config).summary.traffic.remove(0);
         (users.flows_started, users.offered_bps[0].to_bits())
     });

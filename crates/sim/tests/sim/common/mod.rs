@@ -4,7 +4,7 @@
 use lfn_law::LawSpec;
 use lfn_sim::background::{self, Direction};
 use lfn_sim::config::{
-    Background, Capture, Config, FlowConfig, LinkConfig, LinkId, RouteId, UdpConfig, UdtConfig,
+    Background, Capture, Carrier, Config, FlowConfig, LinkConfig, LinkId, RouteId, UdpConfig, UdtConfig,
 };
 use lfn_sim::traffic::udp;
 use lfn_sim::{Outcome, Sim, Tables};
@@ -129,15 +129,17 @@ pub fn rows(tables: &Tables, link: u16, point: u8, kind: u8) -> Vec<Row> {
 pub fn background(level: u8, rate: Rate) -> Background {
     Background {
         traffic: background::Config::level(level, rate).expect("levels 0 to 3"),
-        law: law("reno"),
-        sender: SenderConfig {
-            initial_window_segments: background::INITIAL_WINDOW_SEGMENTS,
-            ..SenderConfig::linux(LINUX_PAYLOAD_BYTES, lfn_law::SlowStartKind::Classic)
+        carrier: Carrier {
+            law: law("reno"),
+            sender: SenderConfig {
+                initial_window_segments: background::INITIAL_WINDOW_SEGMENTS,
+                ..SenderConfig::linux(LINUX_PAYLOAD_BYTES, lfn_law::SlowStartKind::Classic)
+            },
+            receiver: ReceiverConfig::linux(Time::from_ms(100), LINUX_PAYLOAD_BYTES),
+            receive_window_bytes: background::RECEIVE_WINDOW_BYTES,
+            ack_bytes: 66,
+            routes: [RouteId(0), RouteId(1)],
         },
-        receiver: ReceiverConfig::linux(Time::from_ms(100), LINUX_PAYLOAD_BYTES),
-        header_bytes: 52,
-        framing_bytes: 14,
-        routes: [RouteId(0), RouteId(1)],
     }
 }
 
