@@ -126,7 +126,7 @@ def test_the_program_that_prints_ends_with_the_emulator(
     else:
         os.kill(emulator, stop)
     assert program.wait(30) != 0
-    assert terminal.read(lambda: not any(Path(f"/proc/{pid}").exists() for pid in helpers), 10)
+    assert terminal.read(lambda: not any(Path(f"/proc/{pid}").exists() for pid in helpers))
 
 
 def test_the_test_bed_has_a_line(terminal: Terminal, tmp_path: Path) -> None:
@@ -136,6 +136,6 @@ def test_the_test_bed_has_a_line(terminal: Terminal, tmp_path: Path) -> None:
         '[[flow]]\nlaw = "reno"\nrtt = "20ms"\n'
     )
     program = terminal.start(*LFN, "testbed", scenario, "--out", tmp_path / "out")
+    assert terminal.read(lambda: len(terminal.lines()) > 1)
     assert terminal.read(lambda: program.poll() is not None)
     assert program.wait() in (0, 6)
-    assert len(terminal.lines()) > 1

@@ -89,7 +89,7 @@ def test_schedules_change_the_path_on_the_way(tmp_path: Path) -> None:
         '[[schedule]]\nat = "3s"\nlink = "forward"\ndelay = "105ms"\n'
     )
     times_s, _ = measure("ping", 33, "--scenario", str(scenario), out=tmp_path)
-    assert times_s[0] < 0.2
+    assert min(times_s) < 0.2
     assert times_s[-1] >= 0.2
 
 
@@ -97,7 +97,7 @@ def test_a_path_in_a_path_adds_up(tmp_path: Path) -> None:
     outer = ("--rtt", "50ms", "--serve", SERVE)
     # The inner path's far end is the outer one's near end; the server is behind both.
     inner = " ".join([*LFN, "shell", "--here", "--rtt", "30ms", "--"])
-    ping = f"{sys.executable} {FAR} ping 5"
+    ping = f"{sys.executable} {FAR} ping 20"
     script = f'far=$LFN_FAR; exec {inner} sh -c "LFN_FAR=$far exec {ping}"'
     run = shell(*outer, "--", "sh", "-c", script)
     assert run.returncode == 0, run.stderr
@@ -121,11 +121,13 @@ def test_a_user_without_rights_has_a_path_of_his_own() -> None:
     assert run.returncode == 4
     assert "CAP_SYS_ADMIN" in run.stderr
     # Nobody listens at the far end, and its kernel says so after a round trip.
-    knock = "date +%s%N; (: </dev/tcp/$LFN_FAR/9) 2>/dev/null || date +%s%N; exit 9"
+    knock = "date +%s%N; (: </dev/tcp/$LFN_FAR/9) 2>/dev/null || date +%s%N"
+    knock = f"for i in 1 2 3 4 5; do {knock}; done; exit 9"
     run = shell("--rtt", "50ms", "--", "bash", "-c", knock, prefix=nobody)
     assert run.returncode == 9, run.stderr
-    before_ns, after_ns = map(int, run.stdout.split())
-    assert 50_000_000 <= after_ns - before_ns < 900_000_000
+    read_ns = [int(word) for word in run.stdout.split()]
+    took_ns = [after - before for before, after in zip(read_ns[::2], read_ns[1::2], strict=True)]
+    assert 50_000_000 <= min(took_ns) < 900_000_000
 
 
 def test_doctor_names_the_remedy_for_a_device_of_root_alone() -> None:
@@ -236,7 +238,7 @@ EVERYBODY = 10
 
 
 def await_processes(victim: subprocess.Popen[bytes], mark: str, count: int) -> None:
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + 60
     while len(marked(mark)) < count:
         assert time.monotonic() < deadline_s
         assert victim.poll() is None
@@ -244,7 +246,7 @@ def await_processes(victim: subprocess.Popen[bytes], mark: str, count: int) -> N
 
 
 def assert_nothing_left(before: set[str], mark: str) -> None:
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 60
     while left := marked(mark) or host_state() ^ before:
         assert time.monotonic() < deadline_s, f"left behind or changed: {left}"
         time.sleep(0.02)
@@ -280,7 +282,7 @@ def test_a_signal_ends_the_command_and_leaves_nothing(sent: signal.Signals, to_g
     with running() as (victim, mark):
         await_processes(victim, mark, EVERYBODY)
         (os.killpg if to_group else os.kill)(victim.pid, sent)
-        assert victim.wait(timeout=20) == 128 + sent
+        assert victim.wait(timeout=60) == 128 + sent
         assert_nothing_left(before, mark)
 
 

@@ -123,7 +123,7 @@ def test_killed_at_any_moment_nothing_stays(how: signal.Signals) -> None:
             time.sleep(draws.uniform(0.4, 2.0))
             victim.send_signal(how)
             try:
-                victim.wait(timeout=10)
+                victim.wait(timeout=60)
             finally:
                 victim.kill()
         assert_nothing_left(before)

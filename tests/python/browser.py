@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -154,6 +155,14 @@ class Page:
         )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def wait_until(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true, at most a minute."""
+        for _ in range(600):
+            if self.evaluate(expression):
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"never true: {expression}")
 
     def drag(self, x0: float, x1: float, y: float) -> None:
         """Press, move and release the left button."""

@@ -101,18 +101,18 @@ def test_false_cancels_and_finished_runs_are_kept() -> None:
             finished.set()
         return not (finished.is_set() and index == 1)
 
-    begun = time.monotonic()
     short, endless, never = _core.run_many(items, 1, progress)
     assert short is not None
     assert (endless, never) == (None, None)
-    assert time.monotonic() - begun < 30
 
 
 def test_an_interrupt_ends_the_runs() -> None:
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    def interrupted() -> None:
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         _core.run_many([seeded(ENDLESS)], 1, None)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def test_an_error_of_the_callback_comes_back() -> None:

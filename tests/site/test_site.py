@@ -171,8 +171,7 @@ def test_the_search_follows_the_keyboard(phone: Page) -> None:
     ask(phone, "")
     assert phone.evaluate("document.activeElement.id") == "search-words"
     phone.send("Input.insertText", text="jumbo frames")
-    phone.evaluate("new Promise(done => setTimeout(done, 400))")
-    assert phone.evaluate("location.search") == "?q=jumbo%20frames"
+    phone.wait_until("location.search === '?q=jumbo%20frames'")
     phone.press("Tab", 9)
     assert "docs/scenario.html" in phone.evaluate("document.activeElement.href")
 
@@ -205,20 +204,11 @@ def test_a_wide_table_says_that_it_scrolls(phone: Page) -> None:
     assert phone.evaluate(REGIONS) == [0] * 3
     phone.evaluate("document.querySelector('.table-wrapper').focus()")
     phone.press("ArrowRight", 39)
-    phone.evaluate("new Promise(done => setTimeout(done, 500))")
-    assert phone.evaluate("document.querySelector('.table-wrapper').scrollLeft") > 0
+    phone.wait_until("document.querySelector('.table-wrapper').scrollLeft > 0")
     with Page(*WALL, dark=False) as shown:
         shown.open(FRONT)
         assert shown.evaluate(HINTS) == [False]
         assert shown.evaluate(REGIONS) == [-1]
-
-
-def wait_for_the_picture(shown: Page) -> bool:
-    for _ in range(300):
-        if shown.evaluate("document.querySelector('.moving')?.classList.contains('drawn')"):
-            return True
-        time.sleep(0.1)
-    return False
 
 
 @needs_browser
@@ -227,7 +217,7 @@ def wait_for_the_picture(shown: Page) -> bool:
 def test_the_front_page(size: tuple[int, int], dark: bool) -> None:
     with Page(*size, dark=dark) as shown:
         shown.open(FRONT)
-        assert wait_for_the_picture(shown)
+        shown.wait_until("document.querySelector('.moving')?.classList.contains('drawn')")
         assert shown.evaluate("document.documentElement.scrollWidth") <= size[0]
         assert shown.evaluate(CLIPPED) == []
         assert shown.evaluate(CONTRAST) == []
@@ -277,10 +267,8 @@ def test_the_picture_moves_for_four_seconds_and_again() -> None:
         picture(shown)
         left = "parseFloat(getComputedStyle(document.querySelector('.cover')).left)"
         first = shown.evaluate(left)
-        shown.evaluate("new Promise(done => setTimeout(done, 500))")
-        assert shown.evaluate(left) > first
-        shown.evaluate("new Promise(done => setTimeout(done, 5000))")
-        assert shown.evaluate(COVERS) == 0
+        shown.wait_until(f"{COVERS} === 0 || {left} > {first}")
+        shown.wait_until(f"{COVERS} === 0")
         shown.evaluate("document.getElementById('again').click()")
         assert shown.evaluate(COVERS) > 0
         # A change of a setting draws at once.
@@ -305,9 +293,14 @@ def test_the_picture_is_still_where_motion_or_scripts_are_not_wanted() -> None:
         assert not shown.evaluate("document.getElementById('again').checkVisibility()")
     with Page(*DESKTOP, dark=False, scripts=False) as shown:
         shown.send("Page.navigate", url=FRONT.as_uri())
-        time.sleep(2)
-        root = shown.send("DOM.getDocument", depth=-1)["root"]["nodeId"]
-        find = {"nodeId": root, "selector": "iframe"}
-        assert shown.send("DOM.querySelectorAll", **find)["nodeIds"] == []
-        find["selector"] = 'a[href="laboratory.html"] img'
-        assert len(shown.send("DOM.querySelectorAll", **find)["nodeIds"]) == 1
+
+        def found(selector: str) -> list[int]:
+            root = shown.send("DOM.getDocument", depth=-1)["root"]["nodeId"]
+            find = {"nodeId": root, "selector": selector}
+            nodes: list[int] = shown.send("DOM.querySelectorAll", **find)["nodeIds"]
+            return nodes
+
+        while not found("footer"):
+            time.sleep(0.1)
+        assert len(found('a[href="laboratory.html"] img')) == 1
+        assert found("iframe") == []

@@ -336,10 +336,12 @@ def test_a_fifo_without_a_word_ends_at_an_interrupt(writer: bool, tmp_path: Path
     command = [*LFN, "run", str(fifo), "--out", str(tmp_path / "out")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
+        while "_core" not in Path(f"/proc/{process.pid}/maps").read_text():
+            time.sleep(0.05)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(5)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     finally:
         process.kill()
         if other is not None:

@@ -440,31 +440,29 @@ def test_runs_without_flows_have_a_row(tmp_path: Path) -> None:
     assert frame["law"].to_list() == [None, None]
 
 
-def _note(done: list[str], work: Any, _: object) -> None:
-    done.append(work.key)
-
-
 def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     from lfnlab.experiment import executor
 
-    running, most = 0, 0
+    running, lock = [0, 0], threading.Lock()
 
     def simulate(*_: object) -> dict[str, bytes]:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        time.sleep(0.05)
-        running -= 1
+        with lock:
+            running[0] += 1
+            running[1] = max(running)
+        together.wait(60)
+        with lock:
+            running[0] -= 1
         return {}
 
     monkeypatch.setattr(executor, "simulate", simulate)
     monkeypatch.setattr(executor, "memory_limit_bytes", lambda: 100)
     for need_bytes, wanted in ((40, 2), (60, 1), (1000, 1), (1, 4)):
         work = [executor.Work(str(i), SEEDED[0], need_bytes) for i in range(8)]
-        most, done = 0, []
-        took = partial(_note, done)
-        executor.on_threads(iter(work), 4, "", took, lambda *_: None)
-        assert (most, len(done)) == (wanted, 8), need_bytes
+        together, running[1] = threading.Barrier(wanted), 0
+        found: dict[str, object] = {}
+        executor.on_threads(iter(work), 4, "", partial(_keep, found), lambda *_: None)
+        assert [*found.values()] == [{}] * 8, need_bytes
+        assert running == [0, wanted], need_bytes
 
 
 def test_a_run_over_its_memory_beside_others_runs_again_alone(
