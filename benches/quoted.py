@@ -18,19 +18,18 @@ SIMULATED = {
     "1 flow, 100 Gbit/s x 100 ms, 9000 bytes": "1 flow, packets of 9000 bytes",
     "background 2 at 1 Gbit/s": "background traffic of level 2",
     "background 2 at 10 Gbit/s": "background traffic of level 2",
-    "short flows at half load": "short flows, half of the load",
     "FQ-CoDel": "FQ-CoDel",
-    "UDT": "UDT",
     "10,000 flows at 10 Gbit/s": "10,000 flows",
     "100,000 flows at 10 Gbit/s": "100,000 flows",
 }
 COMMANDS = (
-    "1 s of one flow, table",
     "1 s of one flow, report",
     "20 runs of 105 flows, table",
     "metrics of 20 runs",
     "plot of 20 runs",
 )
+BETWEEN = ("10 flows, 1 Gbit/s x 100 ms", "1 flow, 10 Gbit/s x 100 ms")
+"""Rows beside ns-2 whose ratios lie between those of others."""
 PROGRAMS = {
     "libudt": "libudt 4.11",
     "serve, fetch": "`lfn-udt serve`, `fetch`: the same protocol",
@@ -68,16 +67,19 @@ def simulated() -> str:
 
 
 def beside_ns2() -> str:
-    """Packets and whole processes beside ns-2."""
+    """Packets and whole processes beside ns-2, and the machine of all figures of the page."""
     parts = ("a packet beside ns-2", "whole processes beside ns-2")
     lines = []
     for part in parts:
         for case, row in rows(part).items():
             name, theirs = case.removesuffix(")").split(" (ns-2: ")
+            if name in BETWEEN:
+                continue
             what = name if part == parts[1] else f"a packet: {name.replace(' x ', ' × ')}"
             lines.append((what, row.cost, theirs, f"{row.ratio:.0f}"))
     head = ("CPU time of", "lfnlab", "ns-2", "ratio")
-    return "\n".join(markdown(head, lines))
+    where = f"Measured on {_machine(*recorded_parts())}."
+    return "\n".join([*markdown(head, lines), "", where])
 
 
 def commands() -> str:
@@ -89,12 +91,6 @@ def commands() -> str:
     ]
     head = ("command", "what it does", "time", "MB")
     return "\n".join(markdown(head, lines))
-
-
-def measured_on() -> str:
-    """The machine and the date of each part."""
-    record = recorded_parts()
-    return f"Measured on {_machine(*record)}."
 
 
 def speed() -> str:

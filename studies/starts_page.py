@@ -210,7 +210,7 @@ def summary(table: pl.DataFrame) -> list[str]:
 
 def page(table: pl.DataFrame, stamp: str) -> str:
     """docs/starts.md and its figures."""
-    alone, beside, crowd = (_of(table, name) for name in ("alone", "beside", "crowd"))
+    alone, beside = (_of(table, name) for name in ("alone", "beside"))
     figures = {
         "starts-alone": draw_cells(
             alone, "time", "one transfer: time / ideal", limits=(1, 5), form=".2f"
@@ -231,6 +231,12 @@ def page(table: pl.DataFrame, stamp: str) -> str:
     for name, figure in figures.items():
         (FIGURES / f"{name}.png").write_bytes(for_page(figure))
     linux = ON_LINUX + LINUX.read_text(encoding="utf-8") + "\n" if LINUX.is_file() else ""
+    return PAGE.format(stamp=stamp, summary="\n".join(summary(table)), linux=linux)
+
+
+def every_case(table: pl.DataFrame) -> str:
+    """The tables of the page, which the site fills in."""
+    alone, beside, crowd = (_of(table, name) for name in ("alone", "beside", "crowd"))
     tables = {
         "One transfer: time / ideal": rows_of(alone, (("time", 1.0),)),
         "A newcomer: time / ideal; harm to the old flow, %": rows_of(
@@ -240,11 +246,10 @@ def page(table: pl.DataFrame, stamp: str) -> str:
             crowd, (("late", 1.0), ("harm", 100.0))
         ),
     }
-    cases = "\n\n".join(
+    return "\n\n".join(
         f"### {title}\n\n" + "\n".join(markdown(tuple(heads), rows))
         for title, (heads, rows) in tables.items()
     )
-    return PAGE.format(stamp=stamp, summary="\n".join(summary(table)), linux=linux, cases=cases)
 
 
 ON_LINUX = """\
@@ -311,5 +316,7 @@ Slow starts with unfinished transfers on these paths are not in the figure. `cla
 
 {linux}## Every case
 
-{cases}
+<!-- made: starts -->
+`make site` shows here a table an experiment, with a row a path and buffer.
+<!-- end of starts -->
 """

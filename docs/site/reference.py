@@ -3,32 +3,35 @@
 $ python docs/site/reference.py          writes the committed ones
 $ python docs/site/reference.py --check  exits with 1 and names the pages that are out of date
 
-A page has such a part between ``<!-- made: NAME -->`` and ``<!-- end of NAME -->``. In
-docs/reference it is not committed: Sphinx fills it in, and completes the cards of laws.
+A page has such a part between ``<!-- made: NAME -->`` and ``<!-- end of NAME -->``. Parts of
+``ON_SITE`` are not committed: Sphinx fills them in, and completes the cards of laws.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lfnlab import laws
 from lfnlab.cli.app import app as lfn
 from lfnlab.evaluate import criteria
+from lfnlab.papers import paper, verdicts
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pages
 from benches import quoted
-from studies import evaluations
+from studies import evaluations, starts, starts_page
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from sphinx.application import Sphinx
 
 ROOT = pages.ROOT
-REFERENCE = "docs/reference/"
 PART = re.compile(r"(?s)(<!-- made: (\w+) -->\n).*?(<!-- end of \2 -->)")
 
 
@@ -53,26 +56,29 @@ def fenced(text: str) -> str:
     return "".join([*parts, text[rest:]])
 
 
-MADE = {
+ON_SITE = {
     "laws": pages.registry,
     "keys": pages.keys,
+    "tables": pages.tables,
+    "summary": pages.summary,
+    "commands": commands,
+    "python": pages.python,
+    "starts": lambda: starts_page.every_case(starts.STUDY.committed()[0]),
+    **{home.name: partial(verdicts.tables, name) for name, home in paper.papers().items()},
+}
+COMMITTED = {
     "top": pages.top,
     "link": lambda: pages.definition("OneWay"),
     "flow": lambda: pages.definition("Flow"),
     "queues": lambda: pages.choices("Queue", "size"),
     "udp": lambda: pages.choices("Udp"),
     "traffic": lambda: pages.choices("Traffic"),
-    "tables": pages.tables,
-    "summary": pages.summary,
     "evaluate": lambda: "\n".join(criteria.documentation()),
-    "commands": commands,
-    "python": pages.python,
     "evaluations": evaluations.table,
     "simulated": quoted.simulated,
     "beside_ns2": quoted.beside_ns2,
     "times": quoted.commands,
     "speed": quoted.speed,
-    "machine": quoted.measured_on,
     "transfers": quoted.transfers,
     "lateness": quoted.lateness,
     "sweep": quoted.sweep,
@@ -81,18 +87,27 @@ MADE = {
 }
 
 
-def made(text: str) -> str:
-    """A page with its generated parts as they should be."""
-    return PART.sub(lambda found: f"{found[1]}\n{MADE[found[2]]()}\n\n{found[3]}", text)
+def made(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
+    """A page with these generated parts as they should be."""
+
+    def part(found: re.Match[str]) -> str:
+        return f"{found[1]}{parts[found[2]]()}\n\n{found[3]}" if found[2] in parts else found[0]
+
+    return PART.sub(part, text)
 
 
 def fill(_: Sphinx, page: str, source: list[str]) -> None:
     """Complete a page of the site."""
     law = page.removeprefix("laws/cards/")
-    if page.startswith(REFERENCE):
-        source[0] = made(source[0])
-    elif law in {info.name for info in laws()}:
+    source[0] = made(source[0], ON_SITE)
+    if law in {info.name for info in laws()}:
         source[0] = f"{pages.card(law, source[0])}\n{evaluations.evidence(law)}"
+
+
+def has_parts(file: str) -> bool:
+    """Whether Sphinx fills a page in."""
+    names = (name for _, name, _ in PART.findall(Path(file).read_text(encoding="utf-8")))
+    return any(name in ON_SITE for name in names)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -101,7 +116,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     # The code has changed, not the page.
     app.connect(
         "env-get-outdated",
-        lambda _app, env, *_: [page for page in env.found_docs if page.startswith(REFERENCE)],
+        lambda _app, env, *_: [page for page in env.found_docs if has_parts(env.doc2path(page))],
     )
     return {"parallel_read_safe": True}
 
@@ -112,10 +127,10 @@ def main() -> None:
     old = []
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
         text = page.read_text(encoding="utf-8")
-        if made(text) != text:
+        if (new := made(text, COMMITTED)) != text:
             old.append(str(page.relative_to(ROOT)))
             if not check:
-                page.write_text(made(text), encoding="utf-8")
+                page.write_text(new, encoding="utf-8")
     print("\n".join(f"{'out of date' if check else 'written'}: {page}" for page in old))
     if check and old:
         sys.exit("run: python docs/site/reference.py")

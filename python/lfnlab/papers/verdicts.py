@@ -1,5 +1,6 @@
 """The pages of verdicts: docs/papers.md in short, and a page a paper in docs/papers.
 
+The site fills in its tables.
 ``papers/NAME/summary.toml`` has the words: ``answer``, a question whose answer a reader finds in a
 minute; ``text``, what the paper proposed, what of it is true and what to take from it; ``claims``,
 a few words for each. Numbers and figures are those that ``lfn paper NAME --accept`` stored.
@@ -103,9 +104,9 @@ def short(name: str, findings: Findings) -> Iterator[tuple[str, ...]]:
 
 
 def paper_page(name: str) -> str:
-    """docs/papers/NAME.md: every claim in full, by choice and by draw, and the figures."""
+    """docs/papers/NAME.md without its tables."""
     kept = expected(name)
-    full, found = kept["full"], by_claim(kept)
+    full, made = kept["full"], papers()[name].name
     lines = [
         f"# {title_of(name)}",
         "",
@@ -113,8 +114,28 @@ def paper_page(name: str) -> str:
         "",
         f"`{full['command']}`, {full['runs']} runs, hash `{full['hash']}`. "
         f"[The set-up, what the paper leaves open, and how each verdict is decided]"
-        f"(../../papers/{papers()[name].name}/README.md).",
+        f"(../../papers/{made}/README.md).",
         "",
+        f"<!-- made: {made} -->",
+        "`make site` shows here every claim with its numbers, what decides its verdict, and the",
+        f"verdicts by choice and by draw. They are from papers/{made}/expected.json; "
+        "[all verdicts](../papers.md).",
+        f"<!-- end of {made} -->",
+        "",
+    ]
+    if figures := full.get("figures"):
+        lines += ["## Figures", "", *pictures(figures)]
+    for part, heading in PARTS.items():
+        if (more := kept.get(part)) is not None:
+            lines += [f"## {heading}", "", *_extension(more)]
+    return "\n".join(lines)
+
+
+def tables(name: str) -> str:
+    """Of docs/papers/NAME.md: every claim in full, by choice and by draw."""
+    kept = expected(name)
+    found = by_claim(kept)
+    lines = [
         "## Claims",
         "",
         *markdown(
@@ -142,14 +163,12 @@ def paper_page(name: str) -> str:
         "",
         *by_choice(found),
         "",
-        *causes(full["findings"]),
+        *causes(kept["full"]["findings"]),
         *draws(name, kept),
     ]
-    if figures := full.get("figures"):
-        lines += ["## Figures", "", *pictures(figures)]
-    for part, heading in PARTS.items():
-        if (more := kept.get(part)) is not None:
-            lines += [f"## {heading}", "", *_extension(more)]
+    for part in PARTS:
+        for heading, (headings, *rows) in kept.get(part, {}).get("tables", {}).items():
+            lines += [f"## {heading}", "", *markdown(headings, rows), ""]
     return "\n".join(lines)
 
 
@@ -269,8 +288,6 @@ def _extension(found: Mapping[str, Any]) -> Iterator[str]:
     for question, answer in found["answers"].items():
         yield f"- **{question}**: {answer}."
     yield ""
-    for heading, (headings, *rows) in found["tables"].items():
-        yield from (f"{heading}:", "", *markdown(headings, rows), "")
     yield from pictures(found["figures"])
 
 
