@@ -66,30 +66,11 @@ def startup_loss(seen: Seen) -> list[Check]:
             loss_s <= left_s <= loss_s + 10 * RTT_S,
             f"{(left_s - loss_s) / RTT_S:.1f} round trips",
         ),
-        _to_drain(seen, startup),
+        follows(seen, startup, STARTUP, DRAIN),
     ]
 
 
-def _to_drain(seen: Seen, startup: Phase) -> Check:
-    """Drain, or what the same ACK leaves it for if little is in flight then."""
-    then = seen.following(startup)
-    end = min(startup.end, len(seen.t_s) - 1)
-    flight, bdp = float(seen.inflight[end]), max(seen.bdp(end), quantum(seen, end))
-    passed = then is not None and then.state in PROBE_BW and flight <= bdp
-    return Check(
-        "Startup is followed by Drain, which ends at once if less than Inflight(1.0) is in flight",
-        then is not None and (then.state == DRAIN or passed),
-        f"{name(then)}, {flight:.0f} in flight, {bdp:.0f} allowed",
-    )
-
-
 # 3, 4: the end of Drain
-
-
-def quantum(seen: Seen, i: int) -> float:
-    """Three send quanta, the least that Inflight(1.0) is, in segments."""
-    most_bytes = min(float(seen.pacing_bps[i]) / 8 / 1000, 65536)
-    return max(3 * (most_bytes // (seen.segment_bits / 8)), MIN_CWND)
 
 
 def gain(seen: Seen, phase: Phase, wanted: float) -> Check:
@@ -117,7 +98,7 @@ def drain_by_inflight(seen: Seen) -> list[Check]:
     drain = seen.first(DRAIN)
     if drain is None:
         return missing(DRAIN)
-    bdp = max(seen.bdp(drain.end - 1), quantum(seen, drain.end - 1))
+    bdp = max(seen.bdp(drain.end - 1), seen.quantum(drain.end - 1))
     rounds = int(seen.round[drain.end] - seen.round[drain.start])
     then = seen.following(drain)
     return [
@@ -133,7 +114,7 @@ def drain_by_time(seen: Seen) -> list[Check]:
     drain = seen.first(DRAIN)
     if drain is None:
         return missing(DRAIN)
-    bdp = max(seen.bdp(drain.end - 1), quantum(seen, drain.end - 1))
+    bdp = max(seen.bdp(drain.end - 1), seen.quantum(drain.end - 1))
     least = float(seen.inflight[drain.start : drain.end].min())
     rounds = int(seen.round[min(drain.end, len(seen.t_s) - 1)] - seen.round[drain.start])
     then = seen.following(drain)
@@ -223,7 +204,7 @@ def down_by_inflight(seen: Seen) -> list[Check]:
         return missing(DOWN)
     long = float(seen.long[down.end - 1])
     headroom = max(long - max(0.15 * long, 1), MIN_CWND)
-    limit = min(headroom, max(seen.bdp(down.end - 1), quantum(seen, down.end - 1)))
+    limit = min(headroom, max(seen.bdp(down.end - 1), seen.quantum(down.end - 1)))
     return [
         gain(seen, down, 0.9),
         inflight_reaches(seen, down, limit, "0.85 inflight_longterm and Inflight(1.0)"),

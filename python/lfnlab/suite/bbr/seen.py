@@ -77,6 +77,11 @@ class Seen:
         """BBR.bw BBR.min_rtt at a sample, in segments."""
         return float(self.bw[i] * self.min_rtt_s[i] * 1e6)
 
+    def quantum(self, i: int) -> float:
+        """Three send quanta, the least that Inflight(1.0) is, in segments."""
+        most_bytes = min(float(self.pacing_bps[i]) / 8 / 1000, 65536)
+        return max(3 * (most_bytes // (self.segment_bits / 8)), MIN_CWND)
+
     def first(self, state: int, after_s: float = 0.0) -> Phase | None:
         """The first stay in a state that begins after a time."""
         for phase in self.phases:
@@ -105,13 +110,25 @@ def name(phase: Phase | None) -> str:
 
 
 def follows(seen: Seen, phase: Phase | None, state: int, wanted: int) -> Check:
-    """That ``phase``, a stay in ``state``, is followed by one in ``wanted``."""
+    """That ``phase``, a stay in ``state``, is followed by one in ``wanted``.
+
+    Drain and DOWN end with the ACK that begins them if little is in flight then.
+    """
     says = f"{STATES[state]} is followed by {STATES[wanted]}"
+    if wanted in (DRAIN, DOWN):
+        says += ", which ends at once if less than Inflight(1.0) is in flight"
     if phase is None:
         return Check(says, False, f"no {STATES[state]}")
     then = seen.following(phase)
-    when = f" at {seen.t_s[then.start]:.3f} s" if then else ""
-    return Check(says, then is not None and then.state == wanted, f"{name(then)}{when}")
+    if then is None:
+        return Check(says, False, name(then))
+    flight = float(seen.inflight[then.start])
+    allowed = max(seen.bdp(then.start), seen.quantum(then.start))
+    passed = wanted in (DRAIN, DOWN) and then.state in PROBE_BW and flight <= allowed
+    found = f"{name(then)} at {seen.t_s[then.start]:.3f} s"
+    if passed and then.state != wanted:
+        found += f", {flight:.0f} in flight, {allowed:.0f} allowed"
+    return Check(says, then.state == wanted or passed, found)
 
 
 def missing(state: int) -> list[Check]:
