@@ -27,6 +27,8 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[int, bbr.Verdict]
 def test_there_are_the_22_cases_of_the_draft(verdicts: dict[int, bbr.Verdict]) -> None:
     assert list(verdicts) == list(range(1, 23))
     assert all(verdict.checks for verdict in verdicts.values())
+    told = json.loads(json.dumps(bbr.to_json([*verdicts.values()])))
+    assert [case["verdict"] for case in told["cases"]] == [v.word for v in verdicts.values()]
 
 
 def test_the_page_has_each_verdict(verdicts: dict[int, bbr.Verdict]) -> None:

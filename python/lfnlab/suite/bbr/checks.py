@@ -233,7 +233,8 @@ def probe_rtt(seen: Seen) -> list[Check]:
     found = seen.first(PROBE_RTT)
     if found is None:
         return missing(PROBE_RTT)
-    start_s, stay_s = seen.t_s[found.start], seen.t_s[found.end] - seen.t_s[found.start]
+    start_s = float(seen.t_s[found.start])
+    stay_s = float(seen.t_s[found.end]) - start_s
     half = max(0.5 * seen.bdp(found.end - 1), MIN_CWND)
     most = float(seen.cwnd[found.start + 1 : found.end].max())
     then = seen.following(found)

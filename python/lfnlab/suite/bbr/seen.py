@@ -80,7 +80,7 @@ class Seen:
     def quantum(self, i: int) -> float:
         """Three send quanta, the least that Inflight(1.0) is, in segments."""
         most_bytes = min(float(self.pacing_bps[i]) / 8 / 1000, 65536)
-        return max(3 * (most_bytes // (self.segment_bits / 8)), MIN_CWND)
+        return float(max(3 * (most_bytes // (self.segment_bits / 8)), MIN_CWND))
 
     def first(self, state: int, after_s: float = 0.0) -> Phase | None:
         """The first stay in a state that begins after a time."""
