@@ -34,7 +34,7 @@ impl RouterLaw for Phantom {
 
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         self.rtt_s = ack.srtt_ns as f64 * 1e-9;
-        if control.pacing_bytes_per_s == 0 && ack.flags & ACK_DUP == 0 && !self.episode.recovering {
+        if control.pacing_Bps == 0 && ack.flags & ACK_DUP == 0 && !self.episode.recovering {
             grow_unanswered(ack, control);
         }
     }

@@ -31,92 +31,92 @@ typedef int64_t s64;
 
 /* Private area of a Linux socket (icsk_ca_priv) is 104 bytes; slow start has 24 of them. A law with
  * on_control has no slow start: all 104 are its own, and where only the simulator runs it, more. */
-#define LAW_PRIVATE_BYTES 104
-#define LAW_STATE_BYTES 80
-#define LAW_CONTROL_STATE_BYTES 256
+#define LAW_PRIVATE_BYTES 104       /* Private area of a Linux socket. */
+#define LAW_STATE_BYTES 80          /* State of a law with slow start before it. */
+#define LAW_CONTROL_STATE_BYTES 256 /* State of a law with on_control, or of one for the simulator only. */
 
 /* The ACK, as the sender saw it. Segments unless a suffix says otherwise. */
 struct law_ack {
-	u64 now_ns;
-	u64 rtt_ns;       /* of the newest segment that this ACK delivered; 0: no valid sample (Karn) */
-	u64 srtt_ns;      /* smoothed, RFC 6298; 0 before the first sample */
-	u64 min_rtt_ns;   /* smallest sample so far; 0 before the first */
-	u64 delivered;    /* since the start of the connection, each segment once */
-	u32 acked;        /* newly covered by the cumulative ACK */
-	u32 newly_delivered; /* newly covered or newly SACKed, each segment once */
-	u32 newly_lost;   /* newly marked lost while this ACK was processed */
-	u32 inflight;     /* after this ACK */
-	u32 ce;           /* segments whose CE mark this ACK echoes */
-	u32 mss_B;        /* payload bytes of a full segment */
-	u32 flags;        /* LAW_ACK_* */
-	u32 hold_us;      /* on_control: pacing keeps the next segment back for so long from now */
+	u64 now_ns;       /* The sender's clock. */
+	u64 rtt_ns;       /* RTT of the newest segment that this ACK delivered; 0: no valid sample (Karn). */
+	u64 srtt_ns;      /* Smoothed RTT, RFC 6298; 0 before the first sample. */
+	u64 min_rtt_ns;   /* Smallest RTT sample so far; 0 before the first. */
+	u64 delivered;    /* Delivered since the start of the connection, each segment once. */
+	u32 acked;        /* Newly covered by the cumulative ACK. */
+	u32 newly_delivered; /* Newly covered or newly SACKed, each segment once. */
+	u32 newly_lost;   /* Newly marked lost while this ACK was processed. */
+	u32 inflight;     /* In flight after this ACK. */
+	u32 ce;           /* Segments whose CE mark this ACK echoes. */
+	u32 mss_B;        /* Payload bytes of a full segment. */
+	u32 flags;        /* LAW_ACK_*. */
+	u32 hold_us;      /* on_control: pacing keeps the next segment back for so long from now. */
 };
-#define LAW_ACK_OPEN 1u         /* sender in state Open or Disorder: no reduction under way */
-#define LAW_ACK_ROUND_START 2u  /* first ACK of a new packet-timed round trip */
-#define LAW_ACK_CWND_LIMITED 4u /* the last flight used the whole window */
-#define LAW_ACK_DUP 8u          /* covers nothing new cumulatively */
-#define LAW_ACK_RECOVERY 16u    /* on_control: the ACK leaves the sender in state Recovery */
-#define LAW_ACK_LOSS 32u        /* it leaves the sender in state Loss, after a timeout */
-#define LAW_ACK_DISORDER 64u    /* it finds the sender in state Disorder */
-#define LAW_ACK_SACK 128u       /* it carries SACK blocks */
-#define LAW_ACK_RESTART 256u    /* the first since a retransmission left with nothing in flight */
+#define LAW_ACK_OPEN 1u         /* The sender is in state Open or Disorder: no reduction is under way. */
+#define LAW_ACK_ROUND_START 2u  /* First ACK of a new packet-timed round trip. */
+#define LAW_ACK_CWND_LIMITED 4u /* The last flight used the whole window. */
+#define LAW_ACK_DUP 8u          /* The ACK covers nothing new cumulatively. */
+#define LAW_ACK_RECOVERY 16u    /* on_control: the ACK leaves the sender in state Recovery. */
+#define LAW_ACK_LOSS 32u        /* on_control: it leaves the sender in state Loss, after a timeout. */
+#define LAW_ACK_DISORDER 64u    /* The ACK finds the sender in state Disorder. */
+#define LAW_ACK_SACK 128u       /* The ACK carries SACK blocks. */
+#define LAW_ACK_RESTART 256u    /* The ACK is the first since a retransmission left with nothing in flight. */
 #define LAW_ACK_PREDICTED 512u  /* on_sample of a variant in law_ops.predicted: header prediction takes the ACK, since it
 				 * brings no SACK blocks, no echo and no other receive window (Linux: in_ack_event without
-				 * CA_ACK_SLOWPATH) */
-#define LAW_ACK_PACED 1024u     /* the sender spreads its segments, at Linux's own rate if the law sets none */
+				 * CA_ACK_SLOWPATH). */
+#define LAW_ACK_PACED 1024u     /* The sender spreads its segments, at Linux's own rate if the law sets none. */
 
 /* A delivery-rate sample, between two deliveries (draft-ietf-ccwg-bbr section 4.1):
  * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */
 struct law_rate {
-	u64 delivered;       /* since the start of the connection */
-	u64 prior_delivered; /* the same when P was sent */
-	u64 lost;            /* marked lost since the start of the connection */
-	u64 prior_lost;      /* the same when P was sent */
-	u64 interval_ns;     /* in which delivered - prior_delivered were; 0: no valid sample */
-	u32 tx_in_flight;    /* in flight when P was sent, P included */
-	u32 prior_inflight;  /* in flight before this ACK */
-	u32 flags;           /* LAW_RATE_* */
-	u32 pad;
+	u64 delivered;       /* Delivered since the start of the connection. */
+	u64 prior_delivered; /* Delivered when P was sent. */
+	u64 lost;            /* Marked lost since the start of the connection. */
+	u64 prior_lost;      /* Marked lost when P was sent. */
+	u64 interval_ns;     /* The interval in which delivered - prior_delivered were; 0: no valid sample. */
+	u32 tx_in_flight;    /* In flight when P was sent, P included. */
+	u32 prior_inflight;  /* In flight before this ACK. */
+	u32 flags;           /* LAW_RATE_*. */
+	u32 pad;             /* Zero. */
 };
-#define LAW_RATE_APP_LIMITED 1u /* P was sent when there was too little to send */
+#define LAW_RATE_APP_LIMITED 1u /* P was sent when there was too little to send. */
 
 /* A congestion event: one per window of data, whatever was lost in it. */
 struct law_loss {
-	u64 now_ns;
-	u64 rtt_ns;     /* last valid sample; 0: none yet */
-	u64 srtt_ns;
-	u64 min_rtt_ns;
-	u32 kind;       /* LAW_LOSS_* */
-	u32 inflight;
-	u32 mss_B;
-	u32 pad;
+	u64 now_ns;     /* The sender's clock. */
+	u64 rtt_ns;     /* Last valid RTT sample; 0: none yet. */
+	u64 srtt_ns;    /* Smoothed RTT; 0 before the first sample. */
+	u64 min_rtt_ns; /* Smallest RTT sample so far; 0 before the first. */
+	u32 kind;       /* How the loss showed: LAW_LOSS_*. */
+	u32 inflight;   /* Segments in flight. */
+	u32 mss_B;      /* Payload bytes of a full segment. */
+	u32 pad;        /* Zero. */
 };
-#define LAW_LOSS_FAST 0u /* loss found by SACK, duplicate ACKs or RACK */
-#define LAW_LOSS_RTO 1u  /* retransmission timeout; the sender then sets cwnd to 1 */
-#define LAW_LOSS_ECN 2u  /* echoed CE mark, nothing lost */
+#define LAW_LOSS_FAST 0u /* By SACK, duplicate ACKs or RACK. */
+#define LAW_LOSS_RTO 1u  /* By the retransmission timeout; the sender then sets cwnd to 1. */
+#define LAW_LOSS_ECN 2u  /* By an echoed CE mark; nothing is lost. */
 
 /* The decisions of a law. The sender does not clamp them: a law keeps cwnd >= 1 segment. */
 struct law_control {
-	u64 cwnd;        /* Q32.32 segments */
-	u64 ssthresh;    /* Q32.32 segments; LAW_INFINITE at the start */
-	u64 pacing_Bps;  /* 0: ACK clock alone */
-	u64 next_tick_ns; /* absolute time of the next on_tick; 0: none */
-	u32 block;       /* segments of new data that may leave back to back; 0: any number */
-	u32 blocks;      /* blocks in a round trip: the next may begin srtt/blocks after this one did */
+	u64 cwnd;        /* Congestion window, in Q32.32 segments. */
+	u64 ssthresh;    /* Slow-start threshold, in Q32.32 segments; LAW_INFINITE at the start. */
+	u64 pacing_Bps;  /* Pacing rate in bytes a second; 0: the ACK clock alone. */
+	u64 next_tick_ns; /* Absolute time of the next on_tick; 0: none. */
+	u32 block;       /* Segments of new data that may leave back to back; 0: any number. */
+	u32 blocks;      /* Blocks in a round trip: the next may begin srtt/blocks after this one did. */
 };
 
-#define LAW_CONFIG_NO_SACK 1u /* the connection has no selective acknowledgements; Linux does not tell */
-#define LAW_PARAMETERS 8
-#define LAW_PARAMETER_ONE (1u << 20)
-struct law_config {
-	u64 now_ns;
-	u64 srtt_ns;   /* the RTT of the handshake; 0: there was none */
-	u32 variant; /* index in the registry line's list of variants */
-	u32 mss_B;
-	u32 seed;    /* the connection's own, for a law that draws; the same run has the same */
-	u32 flags;   /* LAW_CONFIG_* */
-	u64 parameters[LAW_PARAMETERS]; /* in the order of the registry line, each LAW_PARAMETER_ONE times its
-					 * value; Linux gives none */
+#define LAW_CONFIG_NO_SACK 1u /* The connection has no selective acknowledgements; Linux does not tell. */
+#define LAW_PARAMETERS 8 /* Parameters that a law may have. */
+#define LAW_PARAMETER_ONE (1u << 20) /* A parameter of 1. */
+struct law_config { /* Parameters of a new connection. */
+	u64 now_ns;  /* The sender's clock. */
+	u64 srtt_ns; /* The RTT of the handshake; 0: there was none. */
+	u32 variant; /* Index in the registry line's list of variants. */
+	u32 mss_B;   /* Payload bytes of a full segment. */
+	u32 seed;    /* The connection's own, for a law that draws; the same run has the same. */
+	u32 flags;   /* LAW_CONFIG_*. */
+	u64 parameters[LAW_PARAMETERS]; /* In the order of the registry line, each LAW_PARAMETER_ONE times its
+					 * value; Linux gives none. */
 };
 
 /* Callbacks. All but init, on_loss, and either on_ack or on_control may be absent (a null pointer).
@@ -146,9 +146,9 @@ struct law_config {
  *   on_loss     as above, at the entry to CWR, Recovery or Loss; it need not set anything.
  *   on_open     as above, but cwnd is what the law left.
  */
-#define LAW_CONTROL_APP_LIMITED 1u /* mark everything sent until the current flight is delivered as
-				    * app-limited: the law limits its rate on purpose */
-#define LAW_PROBES 8
+#define LAW_CONTROL_APP_LIMITED 1u /* Mark everything sent until the current flight is delivered as
+				    * app-limited: the law limits its rate on purpose. */
+#define LAW_PROBES 8 /* Values that probe may write. */
 struct law_ops {
 	void (*init)(void *state, const struct law_config *config, struct law_control *control);
 	void (*on_sample)(void *state, const struct law_ack *ack, struct law_control *control);

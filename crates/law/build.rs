@@ -1,4 +1,4 @@
-//! Turns laws/REGISTRY into C objects and a Rust table.
+//! Turns laws/REGISTRY into C objects and a Rust table, and laws/law.h into Rust structs and constants.
 //!
 //! A law is a header, a line and a card; this is the only program that reads the line. Every
 //! mistake in it is an error here, with file and line, so that nothing later has to check again.
@@ -7,7 +7,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
+use kind::SlowStartKind;
 use lfn_header::Protocol;
+
+#[path = "src/slow_start/kind.rs"]
+mod kind;
 
 const KEYS: [&str; 13] = [
     "variants",
@@ -25,17 +29,6 @@ const KEYS: [&str; 13] = [
     "parameters",
 ];
 const TARGETS: [&str; 2] = ["sim", "kernel"];
-/// Names of `SlowStartKind`.
-const SLOW_STARTS: [(&str, &str); 8] = [
-    ("classic", "Classic"),
-    ("limited", "Limited"),
-    ("hystart", "HyStart"),
-    ("hystart++", "HyStartPlusPlus"),
-    ("none", "None"),
-    ("rapid", "Rapid"),
-    ("search", "Search"),
-    ("careful-resume", "CarefulResume"),
-];
 /// Signals of laws; the family of a law is the signal that ends its growth.
 const SIGNALS: [&str; 5] = ["loss", "delay", "rate", "ecn", "router"];
 /// Values that `probe` may write (LAW_PROBES).
@@ -239,8 +232,8 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         one_of("targets", target, &TARGETS)?;
     }
     let slow_start = need("slow_start")?;
-    one_of("slow_start", slow_start, &SLOW_STARTS.map(|(name, _)| name))?;
-    let (_, slow_start) = SLOW_STARTS.iter().find(|(name, _)| *name == slow_start).unwrap();
+    one_of("slow_start", slow_start, SlowStartKind::NAMES)?;
+    let slow_start = SlowStartKind::named(slow_start).unwrap();
     one_of("family", need("family")?, &SIGNALS)?;
     let signals = list(need("signal")?);
     for signal in &signals {
@@ -271,7 +264,7 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     let shown = if is_wasm { "\"\"".into() } else { format!("include_str!({card:?})") };
     Ok(format!(
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, aliases: &[{aliases}], targets: &{targets:?}, \
-         slow_start: SlowStartKind::{slow_start}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
+         slow_start: SlowStartKind::{slow_start:?}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
          parameters: &[{parameters}], header: {header}, \
          ssthresh_is_estimate: {}, keeps_window: {}, draws: {draws}, source: {:?}, card: {shown}, \
          index: {index}, code: {code} }},\n",
@@ -286,6 +279,86 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
 /// C names have underscores where law names have hyphens.
 fn symbol(name: &str) -> String {
     format!("law_{}", name.replace('-', "_"))
+}
+
+/// Structs of law.h that Rust has too.
+const STRUCTS: [(&str, &str); 5] = [
+    ("law_ack", "Ack"),
+    ("law_rate", "Rate"),
+    ("law_loss", "Loss"),
+    ("law_control", "Control"),
+    ("law_config", "Config"),
+];
+
+/// Lines of a C header, each with the whole comment that it begins.
+fn with_comments(header: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in header.lines() {
+        match lines.last_mut().filter(|last| last.contains("/*") && !last.contains("*/")) {
+            Some(last) => *last += &format!(" {}", line.trim().trim_start_matches("* ")),
+            None => lines.push(line.trim().to_owned()),
+        }
+    }
+    lines
+}
+
+/// The structs and constants of law.h in Rust, documented by its comments.
+fn interface(header: &str) -> String {
+    let (mut code, mut losses, mut before, mut inside) = (String::new(), String::new(), String::new(), false);
+    for line in with_comments(header) {
+        let (c, comment) = line.split_once("/*").unwrap_or((&line, ""));
+        let comment = comment.trim_end_matches("*/").trim().replace("LAW_", "");
+        let doc = format!("#[doc = {comment:?}]\n");
+        let words: Vec<&str> = c.split_whitespace().collect();
+        match words[..] {
+            ["struct", name, "{"] => {
+                let known = STRUCTS.iter().find(|(known, _)| *known == name);
+                inside = known.is_some();
+                if let Some((_, rust)) = known {
+                    let default = if *rust == "Control" { "" } else { "Default, " };
+                    let doc = if comment.is_empty() { &before } else { &doc };
+                    let _ = write!(
+                        code,
+                        "{doc}#[repr(C)]\n#[derive(Clone, Copy, Debug, {default}PartialEq, Eq)]\npub struct {rust} {{\n"
+                    );
+                }
+            }
+            ["};"] if std::mem::take(&mut inside) => code.push_str("}\n"),
+            [width, field] if inside => {
+                let (field, kind) = match field.trim_end_matches(';') {
+                    "cwnd" => ("cwnd", "Window"),
+                    "ssthresh" => ("ssthresh", "Window"),
+                    "kind" => ("kind", "LossKind"),
+                    "parameters[LAW_PARAMETERS]" => ("parameters", "[u64; PARAMETERS]"),
+                    field => (field, width),
+                };
+                let _ = writeln!(code, "{doc}pub {field}: {kind},");
+            }
+            ["#define", name, ..] => {
+                let name = name.trim_start_matches("LAW_");
+                let value = words[2..].join(" ").replace(['u', '(', ')'], "");
+                if value.is_empty() || value.contains(|c: char| !" <0123456789".contains(c)) {
+                    continue;
+                }
+                if let Some(kind) = name.strip_prefix("LOSS_") {
+                    let _ = writeln!(losses, "{doc}{}{} = {value},", &kind[..1], kind[1..].to_lowercase());
+                    continue;
+                }
+                let kind = match name {
+                    "PARAMETER_ONE" => "u64",
+                    _ if c.trim_end().ends_with('u') => "u32",
+                    _ => "usize",
+                };
+                let _ = writeln!(code, "{doc}pub const {name}: {kind} = {value};");
+            }
+            _ => {}
+        }
+        before = doc;
+    }
+    format!(
+        "{code}/// How a loss showed.\n#[repr(u32)]\n#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]\n\
+         pub enum LossKind {{\n#[default]\n{losses}}}\n"
+    )
 }
 
 fn main() {
@@ -350,4 +423,6 @@ fn main() {
     objects.compile("lfn_laws");
     let code = format!("extern \"C\" {{\n{externs}}}\nstatic REGISTRY: &[LawInfo] = &[\n{table}];\n");
     fs::write(out.join("registry.rs"), code).unwrap();
+    let header = fs::read_to_string(laws.join("law.h")).expect("laws/law.h");
+    fs::write(out.join("interface.rs"), interface(&header)).unwrap();
 }

@@ -173,7 +173,7 @@ impl Connection {
         let rtt_ns = args.time("rtt")?.unwrap_or(100_000_000);
         let config = Config {
             now_ns: args.time("now")?.unwrap_or(1_000_000_000),
-            mss_bytes: args.count("mss")?.unwrap_or(1448),
+            mss_B: args.count("mss")?.unwrap_or(1448),
             ..Config::default()
         };
         let ack = Ack {
@@ -181,12 +181,11 @@ impl Connection {
             rtt_ns,
             srtt_ns: rtt_ns,
             min_rtt_ns: args.time("min_rtt")?.unwrap_or(rtt_ns),
-            mss_bytes: config.mss_bytes,
+            mss_B: config.mss_B,
             ..Ack::default()
         };
         let ssthresh = args.segments("ssthresh")?.unwrap_or(cwnd);
-        let mut control =
-            Control { cwnd, ssthresh, pacing_bytes_per_s: 0, next_tick_ns: 0, block: 0, blocks: 0 };
+        let mut control = Control { cwnd, ssthresh, pacing_Bps: 0, next_tick_ns: 0, block: 0, blocks: 0 };
         let (law, slow_start, probes) = match subject {
             Subject::Law(spec) => (
                 spec.build(&config, &mut control),
@@ -222,7 +221,7 @@ impl Connection {
         ack.inflight = (self.control.cwnd.floor() as u32).saturating_sub(n);
         ack.flags = flags;
         if let Some(law) = self.law.router().filter(|_| !self.header.is_none()) {
-            law.header(&self.control, self.ack.mss_bytes);
+            law.header(&self.control, self.ack.mss_B);
             law.on_header(self.header, &mut self.control);
         }
         let Some(mut law) = self.law.window() else { return };
@@ -317,7 +316,7 @@ impl Connection {
             min_rtt_ns: ack.min_rtt_ns,
             kind,
             inflight: self.control.cwnd.floor() as u32,
-            mss_bytes: ack.mss_bytes,
+            mss_B: ack.mss_B,
             pad: 0,
         };
         self.before_loss = self.control;
@@ -358,7 +357,7 @@ impl Connection {
         match name {
             "cwnd" => return Ok(self.control.cwnd.segments()),
             "ssthresh" => return Ok(self.control.ssthresh.segments()),
-            "pacing_Bps" => return Ok(self.control.pacing_bytes_per_s as f64),
+            "pacing_Bps" => return Ok(self.control.pacing_Bps as f64),
             _ => {}
         }
         let index = self.probes.iter().position(|probe| probe.name == name).ok_or_else(|| {

@@ -3,7 +3,7 @@
 use crate::c::LawOps;
 use crate::placed::{BoxedLaw, PlacedLaw};
 use crate::prototype::{Prototype, STAMP};
-use crate::{Config, Control, RouterLaw, SlowStartKind, PARAMETER_ONE};
+use crate::{Config, Control, RouterLaw, SlowStartKind, PARAMETERS, PARAMETER_ONE};
 use lfn_header::Protocol;
 use lfn_keys::nearest;
 use std::borrow::Cow;
@@ -50,9 +50,6 @@ pub struct LawInfo {
     index: usize,
     code: Code,
 }
-
-/// Parameters that a law may have.
-pub const PARAMETERS: usize = 8;
 
 /// Begins a connection: the values are those of [`LawInfo::parameters`].
 type NewRustLaw = fn(&Config, &[f64; PARAMETERS], &mut Control) -> Box<dyn RouterLaw>;

@@ -1,58 +1,20 @@
 //! Slow start: laws/slow_start.h behind a Rust face, and the slow starts of the simulator alone.
 
+mod kind;
 mod own;
 
+use crate::interface::{PRIVATE_BYTES, STATE_BYTES as LAW_STATE_BYTES};
 use crate::{Ack, Control, LawError, Loss, Window};
+pub use kind::SlowStartKind;
 use lfn_keys::nearest;
 use own::Own;
 pub use own::Saved;
 use std::fmt;
 use std::str::FromStr;
 
-/// `struct slow_start` in bytes and in words.
-pub(crate) const STATE_BYTES: usize = 24;
+/// `struct slow_start` in bytes and in words: what a law leaves of a socket's private area.
+pub(crate) const STATE_BYTES: usize = PRIVATE_BYTES - LAW_STATE_BYTES;
 const STATE_WORDS: usize = STATE_BYTES / 4;
-
-/// The kinds of slow start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum SlowStartKind {
-    /// One segment for each acknowledged (RFC 5681, counted in segments).
-    Classic = 0,
-    /// RFC 3742 with max_ssthresh = 100 segments.
-    Limited = 1,
-    /// HyStart as in Linux.
-    HyStart = 2,
-    /// HyStart++ (RFC 9406).
-    HyStartPlusPlus = 3,
-    /// The law has a start-up of its own (a [`crate::Controller`]).
-    None = 4,
-    /// Rapid Start (draft-kazuho-ccwg-rapid-start).
-    Rapid = 5,
-    /// SEARCH 3.0 (draft-chung-ccwg-search).
-    Search = 6,
-    /// Careful Resume (RFC 9959), from what an earlier connection [saved](Saved).
-    CarefulResume = 7,
-}
-
-impl SlowStartKind {
-    /// Those that a law can have before it.
-    pub const ALL: [Self; 7] = [
-        Self::Classic,
-        Self::Limited,
-        Self::HyStart,
-        Self::HyStartPlusPlus,
-        Self::Rapid,
-        Self::Search,
-        Self::CarefulResume,
-    ];
-
-    /// The name in scenarios and in the registry.
-    pub fn name(self) -> &'static str {
-        ["classic", "limited", "hystart", "hystart++", "none", "rapid", "search", "careful-resume"]
-            [self as usize]
-    }
-}
 
 impl fmt::Display for SlowStartKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,12 +26,10 @@ impl FromStr for SlowStartKind {
     type Err = LawError;
 
     fn from_str(text: &str) -> Result<Self, LawError> {
-        let kinds = || Self::ALL.into_iter().chain([Self::None]);
-        let names = || kinds().map(Self::name);
-        kinds().find(|kind| kind.name() == text).ok_or_else(|| LawError::UnknownSlowStart {
+        Self::named(text).ok_or_else(|| LawError::UnknownSlowStart {
             got: text.into(),
-            nearest: nearest(text, names()),
-            allowed: names().collect::<Vec<_>>().join(", "),
+            nearest: nearest(text, Self::NAMES.iter().copied()),
+            allowed: Self::NAMES.join(", "),
         })
     }
 }

@@ -114,22 +114,16 @@ impl Sender {
     fn new(spec: LawSpec, start: &Start) -> Self {
         let ssthresh =
             if start.in_slow_start { Window::INFINITE } else { start.cwnd.max(Window::MIN_SSTHRESH) };
-        let mut control = Control {
-            cwnd: start.cwnd,
-            ssthresh,
-            pacing_bytes_per_s: 0,
-            next_tick_ns: 0,
-            block: 0,
-            blocks: 0,
-        };
+        let mut control =
+            Control { cwnd: start.cwnd, ssthresh, pacing_Bps: 0, next_tick_ns: 0, block: 0, blocks: 0 };
         let config = Config {
             now_ns: start.now_ns,
             srtt_ns: start.srtt_ns,
-            mss_bytes: start.mss_bytes,
+            mss_B: start.mss_bytes,
             ..Config::default()
         };
         let law = spec.build(&config, &mut control);
-        let ack = Ack { now_ns: start.now_ns, mss_bytes: start.mss_bytes, ..Ack::default() };
+        let ack = Ack { now_ns: start.now_ns, mss_B: start.mss_bytes, ..Ack::default() };
         let slow_start = SlowStart::with(
             start.slow_start,
             Some(Saved { window_segments: start.mss_bytes, rtt_us: 50_000 }),
@@ -154,7 +148,7 @@ impl Sender {
         // Without slow start nothing needs two segments.
         let least = if self.spec.header().is_some() { Window::ONE } else { Window::MIN_SSTHRESH };
         assert!(control.ssthresh >= least, "ssthresh {:?}", control.ssthresh);
-        assert!(!self.law.is_controller() || control.pacing_bytes_per_s > 0, "no pacing rate");
+        assert!(!self.law.is_controller() || control.pacing_Bps > 0, "no pacing rate");
     }
 
     fn apply(&mut self, op: &Op) {
@@ -200,7 +194,7 @@ impl Sender {
         ack.flags = state | if round { ACK_ROUND_START } else { 0 };
         if let Some(protocol) = self.spec.header() {
             let law = self.law.router().expect("a law with a header");
-            law.header(&self.control, self.ack.mss_bytes);
+            law.header(&self.control, self.ack.mss_B);
             self.header = told(protocol, n, ce, self.header);
             law.on_header(self.header, &mut self.control);
             self.check();
@@ -281,7 +275,7 @@ impl Sender {
             min_rtt_ns: ack.min_rtt_ns,
             kind,
             inflight: self.control.cwnd.floor() as u32,
-            mss_bytes: ack.mss_bytes,
+            mss_B: ack.mss_B,
             pad: 0,
         };
         let before = self.control;

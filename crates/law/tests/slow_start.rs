@@ -54,10 +54,10 @@ fn limited_slow_start_takes_1665_round_trips() {
 
 #[test]
 fn a_paced_sender_waits_for_a_train_of_the_whole_rtt() {
-    for (pacing_bytes_per_s, flags, train_us) in [(0, 0, 50_500), (1, 0, 101_000), (0, ACK_PACED, 101_000)] {
-        let mut control = Control { pacing_bytes_per_s, ..Control::new(100) };
+    for (pacing, flags, train_us) in [(0, 0, 50_500), (1, 0, 101_000), (0, ACK_PACED, 101_000)] {
+        let mut control = Control { pacing_Bps: pacing, ..Control::new(100) };
         let mut slow_start = SlowStart::new(SlowStartKind::HyStart);
-        let mut ack = Ack { rtt_ns: 100_000_000, srtt_ns: 100_000_000, mss_bytes: 1448, ..Ack::default() };
+        let mut ack = Ack { rtt_ns: 100_000_000, srtt_ns: 100_000_000, mss_B: 1448, ..Ack::default() };
         (ack.flags, ack.inflight) = (flags, 5000); // one round lasts throughout
         let mut elapsed_us = 0;
         while control.ssthresh == Window::INFINITE {
@@ -77,7 +77,7 @@ fn sacks_do_not_end_a_round_of_hystart() {
     let mut control = Control::new(100);
     let mut slow_start = SlowStart::new(SlowStartKind::HyStart);
     let mut ack =
-        Ack { rtt_ns: 40_000_000, srtt_ns: 40_000_000, mss_bytes: 1448, inflight: 100, ..Ack::default() };
+        Ack { rtt_ns: 40_000_000, srtt_ns: 40_000_000, mss_B: 1448, inflight: 100, ..Ack::default() };
     let mut arrive = |rtt_ms: u64, acked: u32| {
         ack.now_ns += 3_000_000;
         (ack.rtt_ns, ack.acked, ack.newly_delivered) = (rtt_ms * 1_000_000, acked, 1);
@@ -96,8 +96,8 @@ fn sacks_do_not_end_a_round_of_hystart() {
 
 #[test]
 fn hystart_plus_plus_without_limit_when_paced() {
-    for (pacing_bytes_per_s, flags, cwnd) in [(0, 0, 18), (1, 0, 30), (0, ACK_PACED, 30)] {
-        let mut control = Control { pacing_bytes_per_s, ..Control::new(10) };
+    for (pacing, flags, cwnd) in [(0, 0, 18), (1, 0, 30), (0, ACK_PACED, 30)] {
+        let mut control = Control { pacing_Bps: pacing, ..Control::new(10) };
         let ack = Ack { flags, ..Ack::default() };
         SlowStart::new(SlowStartKind::HyStartPlusPlus).on_ack(20, &ack, &mut control);
         assert_eq!(control.cwnd, Window::whole(cwnd));
@@ -177,7 +177,9 @@ fn each_composes_with_every_law_that_uses_one() {
 
 #[test]
 fn every_kind_prints_and_parses() {
-    for kind in SlowStartKind::ALL.into_iter().chain([SlowStartKind::None]) {
+    let all = SlowStartKind::ALL.into_iter().chain([SlowStartKind::None]);
+    for (kind, name) in all.zip(SlowStartKind::NAMES) {
+        assert_eq!(kind.name(), *name);
         assert_eq!(kind.to_string().parse(), Ok(kind));
     }
     assert_eq!(

@@ -119,14 +119,14 @@ impl LawState {
     /// Pacing rate in bit/s of payload; None for the ACK clock alone.
     #[getter]
     fn pacing_bps(&self) -> Option<f64> {
-        let rate = self.control.pacing_bytes_per_s;
+        let rate = self.control.pacing_Bps;
         (rate != 0).then_some(rate as f64 * 8.0)
     }
 
     #[setter]
     fn set_pacing_bps(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let fits = |rate: f64| rate.is_finite() && rate > 0.0;
-        self.control.pacing_bytes_per_s = if value.is_none() {
+        self.control.pacing_Bps = if value.is_none() {
             0
         } else {
             let rate = number("pacing_bps", value, "a finite rate above 0, or None", fits)?;
@@ -334,7 +334,7 @@ impl PythonLaw {
         let object = class.call_method1("__new__", (class,))?.cast_into::<LawState>()?;
         {
             let mut state = object.borrow_mut();
-            (state.control, state.now_ns, state.mss_bytes) = (*control, config.now_ns, config.mss_bytes);
+            (state.control, state.now_ns, state.mss_bytes) = (*control, config.now_ns, config.mss_B);
         }
         object.call_method0("__init__")?;
         *control = object.borrow().control;

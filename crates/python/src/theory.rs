@@ -200,7 +200,7 @@ impl Udt {
         let now = Time::from_ns(config.now_ns);
         let path = lfn_udt::Path {
             now,
-            mss_bytes: config.mss_bytes,
+            mss_bytes: config.mss_B,
             // The first ACK ends slow start.
             max_window_packets: control.cwnd.floor(),
             rtt: Time::ZERO,
@@ -215,7 +215,7 @@ impl Udt {
     fn set(&self, control: &mut Control) {
         control.cwnd = Window::whole(self.control.window_packets().max(1));
         let packets_per_s = 1e12 / self.control.period().0 as f64;
-        control.pacing_bytes_per_s = (f64::from(self.path.mss_bytes) * packets_per_s) as u64;
+        control.pacing_Bps = (f64::from(self.path.mss_bytes) * packets_per_s) as u64;
     }
 }
 

@@ -30,16 +30,7 @@ impl Value for Text<SlowStartKind> {
     }
 
     fn kind((): &()) -> Kind {
-        Kind::Words(&[
-            "classic",
-            "limited",
-            "hystart",
-            "hystart++",
-            "none",
-            "rapid",
-            "search",
-            "careful-resume",
-        ])
+        Kind::Words(SlowStartKind::NAMES)
     }
 }
 

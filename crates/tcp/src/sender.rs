@@ -79,7 +79,7 @@ fn begin(law: &LawSpec, config: &SenderConfig, seed: u32, now: Time, srtt_ns: u6
     let law_config = LawConfig {
         now_ns: now.as_ns(),
         srtt_ns,
-        mss_bytes: config.mss_bytes,
+        mss_B: config.mss_bytes,
         seed,
         flags: if config.sack { 0 } else { CONFIG_NO_SACK },
         ..LawConfig::default()
@@ -259,7 +259,7 @@ impl Sender {
                 rtt_ns: self.rtt.latest_ns(),
                 srtt_ns: self.rtt.srtt_ns(),
                 min_rtt_ns: self.rtt.min_ns(),
-                mss_bytes: self.config.mss_bytes,
+                mss_B: self.config.mss_bytes,
                 flags: ACK_OPEN,
                 ..Ack::default()
             };
@@ -336,7 +336,7 @@ impl Sender {
             min_rtt_ns: self.rtt.min_ns(),
             kind,
             inflight: self.board.in_flight() as u32,
-            mss_bytes: self.config.mss_bytes,
+            mss_B: self.config.mss_bytes,
             pad: 0,
         }
     }
@@ -356,9 +356,9 @@ impl Sender {
     pub fn on_header(&mut self, now: Time, header: Header) {
         let Some(law) = self.law.router() else { return };
         self.report.observe(now, self.control.cwnd);
-        let before = self.control.pacing_bytes_per_s;
+        let before = self.control.pacing_Bps;
         law.on_header(header, &mut self.control);
-        let after = self.control.pacing_bytes_per_s;
+        let after = self.control.pacing_Bps;
         if before != after && before != 0 && after != 0 {
             self.pacer.change_rate(self.config.mss_bytes, before, after);
         }
@@ -427,7 +427,7 @@ impl Sender {
             delivered: self.delivered,
             acked,
             newly_delivered: outcome.delivered,
-            mss_bytes: self.config.mss_bytes,
+            mss_B: self.config.mss_bytes,
             ce: u32::from(ack.flags.has(AckFlags::ECE)),
             flags: flag(ACK_PACED, self.pacer.times_all)
                 | flag(ACK_ROUND_START, begins_round)

@@ -516,10 +516,10 @@ class Flow:
             "limited",
             "hystart",
             "hystart++",
-            "none",
             "rapid",
             "search",
             "careful-resume",
+            "none",
         ]
         | None
     ) = None
@@ -941,7 +941,7 @@ class FlowSettings(TypedDict, total=False):
     initial_window: str
     initial_ssthresh: str
     slow_start: Literal[
-        "classic", "limited", "hystart", "hystart++", "none", "rapid", "search", "careful-resume"
+        "classic", "limited", "hystart", "hystart++", "rapid", "search", "careful-resume", "none"
     ]
     saved_window: str
     saved_rtt: str

@@ -31,14 +31,14 @@ pub(super) struct Segment {
 impl Segment {
     /// Known on the wire when the first one leaves.
     pub(super) fn new(config: &Config) -> Segment {
-        let payload = f64::from(config.mss_bytes).max(1.0);
+        let payload = f64::from(config.mss_B).max(1.0);
         Segment { payload, on_wire: payload }
     }
 
     /// Sends at a rate, bytes on the wire per second, of at least one of payload; the window only bounds
     /// what a broken path swallows, and is the sender's while a loss is repaired.
     pub(super) fn send_at(self, rate: f64, rtt_s: f64, episode: &Episode, control: &mut Control) {
-        control.pacing_bytes_per_s = (rate * self.payload / self.on_wire).max(1.0) as u64;
+        control.pacing_Bps = (rate * self.payload / self.on_wire).max(1.0) as u64;
         if episode.recovering {
             return;
         }
@@ -62,13 +62,13 @@ impl RouterLaw for Rcp {
         if rate.is_finite() {
             self.segment.send_at(rate, self.rtt_s, &self.episode, control);
         } else {
-            control.pacing_bytes_per_s = 0;
+            control.pacing_Bps = 0;
         }
     }
 
     fn on_sample(&mut self, ack: &Ack, control: &mut Control) {
         self.rtt_s = ack.srtt_ns as f64 * 1e-9;
-        if control.pacing_bytes_per_s == 0 && ack.flags & ACK_DUP == 0 && !self.episode.recovering {
+        if control.pacing_Bps == 0 && ack.flags & ACK_DUP == 0 && !self.episode.recovering {
             grow_unanswered(ack, control);
         }
     }
@@ -78,7 +78,7 @@ impl Law for Rcp {
     /// Routers know of the load: a loss is repaired, and changes no rate. Without them it halves.
     fn on_loss(&mut self, loss: &Loss, control: &mut Control) {
         self.episode.begin(loss, control);
-        if control.pacing_bytes_per_s != 0 {
+        if control.pacing_Bps != 0 {
             control.ssthresh =
                 if self.episode.recovering { control.cwnd.max(Window::MIN_SSTHRESH) } else { Window::ONE };
         }

@@ -71,7 +71,7 @@ impl Flow {
         let mut control = Control::new(1);
         control.cwnd = Window::of(window);
         control.ssthresh = control.cwnd;
-        let config = Config { now_ns, mss_bytes: MSS_BYTES, ..Config::default() };
+        let config = Config { now_ns, mss_B: MSS_BYTES, ..Config::default() };
         let mut law = spec.build(&config, &mut control);
         let first_ns = (path.least_rtt * base_s * 1e9).round() as u64;
         let mut ack = Ack {
@@ -79,7 +79,7 @@ impl Flow {
             rtt_ns: first_ns,
             srtt_ns: first_ns,
             min_rtt_ns: first_ns,
-            mss_bytes: MSS_BYTES,
+            mss_B: MSS_BYTES,
             flags: ACK_OPEN,
             ..Ack::default()
         };
@@ -127,7 +127,7 @@ impl Flow {
 
     /// Segments that it keeps in flight: cwnd, or less where the pacing rate allows no more.
     pub(super) fn window(&self, delay_s: f64) -> f64 {
-        match self.control.pacing_bytes_per_s {
+        match self.control.pacing_Bps {
             0 => self.cwnd,
             rate => self.cwnd.min(rate as f64 / f64::from(MSS_BYTES) * (self.base_s + delay_s)),
         }
@@ -277,7 +277,7 @@ impl Flow {
             min_rtt_ns: self.ack.min_rtt_ns,
             kind: LossKind::Fast,
             inflight: self.window(delay_s) as u32,
-            mss_bytes: MSS_BYTES,
+            mss_B: MSS_BYTES,
             pad: 0,
         };
         if self.steers {

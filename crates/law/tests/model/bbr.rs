@@ -49,7 +49,7 @@ fn paced(sampled: u64, rtt_us: u64) -> (f64, f64, f64) {
     let first = pacing(2.88671875, 10.0 / (rtt_us as f64 / 1e6));
     let wanted = pacing(2.88671875, per_s).max(first);
     // One part in 2^24 segments/us; slow paths have few.
-    (rig.control.pacing_bytes_per_s as f64, wanted, 1e-6 + 0.1 / per_s)
+    (rig.control.pacing_Bps as f64, wanted, 1e-6 + 0.1 / per_s)
 }
 
 proptest! {
@@ -68,7 +68,7 @@ proptest! {
         prop_assume!(rig.probes()[MODE] == PROBE_BW);
         rig.steer(sampled, sampled);
         let per_s = sampled as f64 / (rtt_us as f64 / 1e6);
-        let burst = (rig.control.pacing_bytes_per_s as f64 / 1024.0).min(65215.0) / MSS_BYTES;
+        let burst = (rig.control.pacing_Bps as f64 / 1024.0).min(65215.0) / MSS_BYTES;
         let extra = rig.probes()[5] as f64;
         let wanted = 2.0 * sampled as f64 + 3.0 * burst.floor().clamp(2.0, 127.0) + extra;
         // Rounded up to the next even number, and two more in the probing phase.
@@ -128,7 +128,7 @@ fn cycles_of_different_seeds_begin_in_any_phase_but_the_draining_one() {
     for flow in 0..200u32 {
         let seed = flow.wrapping_mul(0x9e37_79b9);
         let mut control = Control::new(10);
-        let config = lfn_law::Config { mss_bytes: 1448, seed, ..lfn_law::Config::default() };
+        let config = lfn_law::Config { mss_B: 1448, seed, ..lfn_law::Config::default() };
         let law = "bbr".parse::<lfn_law::LawSpec>().unwrap().build(&config, &mut control);
         let mut rig = Rig { law, control, ack: Rig::new("bbr", 10.0).ack };
         rig.ack.now_ns = 0;
@@ -209,7 +209,7 @@ fn a_policer_is_found_and_kept_to() {
         policed.push(rig.probes()[6]);
         if policed.last() == Some(&1) {
             let wanted = pacing(1.0, 7000.0);
-            assert!((rig.control.pacing_bytes_per_s as f64 / wanted - 1.0).abs() < 0.01);
+            assert!((rig.control.pacing_Bps as f64 / wanted - 1.0).abs() < 0.01);
         }
     }
     let from = policed.iter().position(|&on| on == 1).expect("found");

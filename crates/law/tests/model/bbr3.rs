@@ -184,8 +184,7 @@ fn the_rtt_is_probed_every_five_seconds_at_half_a_bdp() {
 fn without_sack_one_loss_is_too_many() {
     for (flags, wanted) in [(CONFIG_NO_SACK, DOWN), (0, UP)] {
         let mut rig = Rig::new("bbr3", 10.0);
-        let config =
-            Config { now_ns: rig.ack.now_ns, mss_bytes: rig.ack.mss_bytes, flags, ..Config::default() };
+        let config = Config { now_ns: rig.ack.now_ns, mss_B: rig.ack.mss_B, flags, ..Config::default() };
         rig.law = "bbr3".parse::<LawSpec>().unwrap().build(&config, &mut rig.control);
         until(&mut rig, 1000, UP);
         let lost = Rate { lost: 1, tx_in_flight: 1000, ..Rate::default() };
@@ -200,8 +199,8 @@ fn the_initial_window_is_the_connections() {
     for initial in [4.0, 10.0, 64.0] {
         let mut rig = Rig::new("bbr3", initial);
         rig.law.controller().unwrap().on_control(&rig.ack, &Rate::default(), &mut rig.control);
-        let wanted = 2.77 * initial * f64::from(rig.ack.mss_bytes) / 0.1;
-        let found = rig.control.pacing_bytes_per_s as f64;
+        let wanted = 2.77 * initial * f64::from(rig.ack.mss_B) / 0.1;
+        let found = rig.control.pacing_Bps as f64;
         assert!((found / wanted - 1.0).abs() < 0.001, "{found}, not {wanted}");
         rig.steer(initial as u64, 0);
         assert_eq!(rig.cwnd(), 2.0 * initial);

@@ -44,7 +44,7 @@ proptest! {
         let pace = 2.0 * rig.cwnd() / ((base_us + dq_us) as f64 / 1e6) * 1448.0;
         // Set before the window moved, in whole segments a second.
         let moved = 2.0 * step / ((base_us + dq_us) as f64 / 1e6) * 1448.0;
-        prop_assert!((rig.control.pacing_bytes_per_s as f64 - pace).abs() < moved + 2.0 * 1448.0);
+        prop_assert!((rig.control.pacing_Bps as f64 - pace).abs() < moved + 2.0 * 1448.0);
     }
 }
 

@@ -6,8 +6,8 @@ use lfn_law::{Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, Window, 
 fn after_loss(prior: u64, epoch: u64) -> (PlacedLaw, Control) {
     let mut control = Control::new(prior as u32);
     let law: LawSpec = "cuback".parse().unwrap();
-    let mut law = law.build(&Config { mss_bytes: 1448, ..Config::default() }, &mut control);
-    let loss = Loss { kind: LossKind::Fast, srtt_ns: 100_000_000, mss_bytes: 1448, ..Loss::default() };
+    let mut law = law.build(&Config { mss_B: 1448, ..Config::default() }, &mut control);
+    let loss = Loss { kind: LossKind::Fast, srtt_ns: 100_000_000, mss_B: 1448, ..Loss::default() };
     law.on_loss(&loss, &mut control);
     control.cwnd = Window::whole(epoch);
     (law, control)
@@ -16,8 +16,7 @@ fn after_loss(prior: u64, epoch: u64) -> (PlacedLaw, Control) {
 /// Segments acknowledged one by one until the window is at each of `windows`.
 fn acknowledged(prior: u64, epoch: u64, windows: &[u64]) -> Vec<f64> {
     let (mut law, mut control) = after_loss(prior, epoch);
-    let ack =
-        Ack { srtt_ns: 100_000_000, mss_bytes: 1448, flags: ACK_OPEN | ACK_CWND_LIMITED, ..Ack::default() };
+    let ack = Ack { srtt_ns: 100_000_000, mss_B: 1448, flags: ACK_OPEN | ACK_CWND_LIMITED, ..Ack::default() };
     let mut acks = 0.0;
     let reach = |&window: &u64| {
         while control.cwnd < Window::whole(window) {

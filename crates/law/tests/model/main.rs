@@ -72,11 +72,11 @@ impl Rig {
             rtt_ns: 100_000_000,
             srtt_ns: 100_000_000,
             min_rtt_ns: 100_000_000,
-            mss_bytes: 1448,
+            mss_B: 1448,
             flags: ACK_OPEN | ACK_CWND_LIMITED,
             ..Ack::default()
         };
-        let config = Config { now_ns: ack.now_ns, mss_bytes: ack.mss_bytes, ..Config::default() };
+        let config = Config { now_ns: ack.now_ns, mss_B: ack.mss_B, ..Config::default() };
         let law = spec.parse::<lfn_law::LawSpec>().unwrap().build(&config, &mut control);
         Self { law, control, ack }
     }
@@ -152,7 +152,7 @@ impl Rig {
             min_rtt_ns: self.ack.min_rtt_ns,
             kind,
             inflight: self.cwnd() as u32,
-            mss_bytes: self.ack.mss_bytes,
+            mss_B: self.ack.mss_B,
             pad: 0,
         }
     }

@@ -40,7 +40,7 @@ impl Bandwidth {
             }
             (self.bytes, self.window_ns) = (0.0, rig.ack.now_ns);
         }
-        self.bytes += f64::from(n * rig.ack.mss_bytes);
+        self.bytes += f64::from(n * rig.ack.mss_B);
     }
 }
 
@@ -77,7 +77,7 @@ proptest! {
                 // The ACK of the first data begins the window, where they left, and counts as a duplicate.
                 rig.ack.now_ns += rig.ack.rtt_ns;
                 sample(&mut rig, 1, 1);
-                model.bytes = f64::from(rig.ack.mss_bytes);
+                model.bytes = f64::from(rig.ack.mss_B);
             }
             let mut duplicates = u32::from(spec == "westwood:linux");
             for &(n, step_us) in &acks {

@@ -71,7 +71,7 @@ fn of_tcp(
         inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
         delivered_bytes: delivered * u64::from(config.payload_bytes),
         state,
-        pacing_bps: sum(|flow| flow.sender.control().pacing_bytes_per_s as f64 * 8.0),
+        pacing_bps: sum(|flow| flow.sender.control().pacing_Bps as f64 * 8.0),
         retransmits: flows.iter().map(|flow| flow.sender.retransmits()).sum(),
     })
 }

@@ -121,7 +121,7 @@ impl Sender {
         if matches!(self.state, State::Cwr | State::Recovery) {
             self.recovery.prr.on_sent(1);
         }
-        let asked = self.control.pacing_bytes_per_s | u64::from(self.control.block);
+        let asked = self.control.pacing_Bps | u64::from(self.control.block);
         if asked | u64::from(self.pacer.times_all) != 0 {
             self.time_sending(now, seq, retransmission);
         }
@@ -165,7 +165,7 @@ impl Sender {
             }
             return;
         }
-        let own = self.rate.is_none() && self.control.pacing_bytes_per_s != 0;
+        let own = self.rate.is_none() && self.control.pacing_Bps != 0;
         if self.report.stats.sent < UNPACED_SEGMENTS && self.config.handshake && !own {
             self.pacer.next_send = self.pacer.next_send.max(now);
             return;

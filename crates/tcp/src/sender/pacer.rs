@@ -59,9 +59,9 @@ impl Pacer {
 
     /// A segment is sent: the next one waits for the law's rate, or for Linux's.
     pub fn on_sent(&mut self, now: Time, srtt_ns: u64, mss_bytes: u32, control: &Control) {
-        let (bits, bits_per_s) = if control.pacing_bytes_per_s != 0 {
+        let (bits, bits_per_s) = if control.pacing_Bps != 0 {
             // A law's rate counts payload, like its window, and as in Linux.
-            (u128::from(mss_bytes) * 8, u128::from(control.pacing_bytes_per_s) * 8)
+            (u128::from(mss_bytes) * 8, u128::from(control.pacing_Bps) * 8)
         } else {
             if srtt_ns == 0 {
                 return;
@@ -108,7 +108,7 @@ mod tests {
     /// Linux keeps the mean rate where its segments leave late, and sends no two of them closer than half a gap.
     #[test]
     fn a_late_segment_shortens_the_next_gap_by_half_at_most() {
-        let control = Control { pacing_bytes_per_s: 1_000_000, ..Control::new(10) };
+        let control = Control { pacing_Bps: 1_000_000, ..Control::new(10) };
         let us = |us: u64| Time::from_ns(us * 1000);
         for (makes_up, left_us, next_us) in
             [(true, 1000, 2000), (true, 1300, 2000), (true, 5000, 5500), (false, 1300, 2300)]

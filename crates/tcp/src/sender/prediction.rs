@@ -20,7 +20,7 @@ struct AnnouncedWindow {
 impl AnnouncedWindow {
     /// Takes an ACK. Returns whether it announces the same window as the one before.
     fn stays(&mut self, ack: &Ack) -> bool {
-        let mss = u64::from(ack.mss_bytes);
+        let mss = u64::from(ack.mss_B);
         let share = payload_share(mss);
         let most = TUNED_BUFFER_BYTES / 512 * share.saturating_sub(128);
         let mut bytes = ack.delivered * mss + BEGIN_BYTES;
@@ -108,7 +108,7 @@ mod tests {
     fn the_window_grows_and_then_stays_unless_much_is_unread() {
         for (before, covered, same) in [(9, 7, true), (11, 7, false), (7_000, 7, true), (7_000, 9, false)] {
             let mut window = AnnouncedWindow::default();
-            let mut ack = Ack { delivered: before, mss_bytes: 1448, ..Ack::default() };
+            let mut ack = Ack { delivered: before, mss_B: 1448, ..Ack::default() };
             window.stays(&ack);
             ack.delivered += 1;
             ack.acked = covered;

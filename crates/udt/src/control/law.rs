@@ -53,7 +53,7 @@ impl LawControl {
     /// that is a [`lfn_law::Controller`]: it needs delivery rates, which ACKs of UDT do not sample.
     pub fn new(law: &LawSpec, slow_start: SlowStartKind, mss_bytes: u32, now: Time) -> LawControl {
         let mut control = Control::new(INITIAL_WINDOW);
-        let config = Config { now_ns: now.as_ns(), mss_bytes: payload_bytes(mss_bytes), ..Config::default() };
+        let config = Config { now_ns: now.as_ns(), mss_B: payload_bytes(mss_bytes), ..Config::default() };
         LawControl {
             law: law.build(&config, &mut control),
             slow_start: SlowStart::new(slow_start),
@@ -93,7 +93,7 @@ impl LawControl {
             min_rtt_ns: self.min_rtt_ns,
             kind,
             inflight: (path.next - path.acked) as u32,
-            mss_bytes: payload_bytes(self.mss_bytes),
+            mss_B: payload_bytes(self.mss_bytes),
             pad: 0,
         };
         let ssthresh = self.control.ssthresh;
@@ -146,7 +146,7 @@ impl CongestionControl for LawControl {
             newly_lost: std::mem::take(&mut self.newly_lost),
             inflight: (path.next - path.acked) as u32,
             ce: 0,
-            mss_bytes: payload_bytes(self.mss_bytes),
+            mss_B: payload_bytes(self.mss_bytes),
             flags,
             hold_us: 0,
         };
@@ -218,8 +218,8 @@ impl CongestionControl for LawControl {
 
     fn period(&self) -> Time {
         let mss = u128::from(payload_bytes(self.mss_bytes));
-        let ps = if self.control.pacing_bytes_per_s != 0 {
-            mss * PS_PER_S / u128::from(self.control.pacing_bytes_per_s)
+        let ps = if self.control.pacing_Bps != 0 {
+            mss * PS_PER_S / u128::from(self.control.pacing_Bps)
         } else {
             // As Linux paces: twice the window a round trip in slow start, 1.2 times after.
             let gain = if self.control.cwnd < self.control.ssthresh / 2 { 200 } else { 120 };

@@ -8,13 +8,13 @@ const RTT_NS: u64 = 100_000_000;
 /// The window every second after the loss.
 fn windows(law: &LawSpec) -> Vec<f64> {
     let mut control = Control::new(10);
-    let mut law = law.build(&Config { mss_bytes: 1448, ..Config::default() }, &mut control);
+    let mut law = law.build(&Config { mss_B: 1448, ..Config::default() }, &mut control);
     let mut ack = Ack {
         now_ns: 1_000_000_000,
         rtt_ns: RTT_NS,
         srtt_ns: RTT_NS,
         min_rtt_ns: RTT_NS,
-        mss_bytes: 1448,
+        mss_B: 1448,
         flags: ACK_OPEN | ACK_CWND_LIMITED,
         ..Ack::default()
     };
