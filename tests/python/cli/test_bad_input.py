@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,8 +37,8 @@ from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-BAD = Path(__file__).parents[3] / "crates/scenario/tests/bad"
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)
@@ -83,22 +82,36 @@ def test_a_file_that_is_no_scenario(
     assert not (tmp_path / "out").exists()
 
 
+LINKS = """\
+links = [
+ {name = "ab", from = "a", to = "b", rate = "1Gbit/s", delay = "10ms"},
+ {name = "bc", from = "b", to = "c", rate = "1Gbit/s", delay = "10ms"},
+ {name = "cd", from = "c", to = "d", rate = "1Gbit/s", delay = "10ms", duplex = false},
+]
+flow = [{law = "cubic", %s}]"""
+LINK = 'link.rate = "10Gbit/s"\nflow = [{law = "cubic", rtt = "100ms"}]\n'
+DOWN = '[[schedule]]\nat = "%ds"\nlink = "forward"\ndown = true\n'
+BURSTS = '[[udp]]\nbursts = [{stop="3s", rate="1Mbit/s"}, {start="2s", rate="1Mbit/s"}]'
+
+
 @pytest.mark.parametrize(
-    ("fault", "key"),
+    ("body", "key"),
     [
-        ("route-link-unknown", "flow[0].route[1]"),
-        ("route-loop", "flow[0].route"),
-        ("path-none", "flow[0].to"),
-        ("schedule-back", "schedule[1].at"),
-        ("trace-empty", "link.trace"),
-        ("udp-overlap", "udp[0].bursts[1].start"),
+        (LINKS % 'route = ["ab", "bd"]', "flow[0].route[1]"),
+        (LINKS % 'route = ["ab", "bc", "bc.reverse"]', "flow[0].route"),
+        (LINKS % 'from = "d", to = "a"', "flow[0].to"),
+        (LINK + DOWN % 9 + DOWN % 8, "schedule[1].at"),
+        (LINK.replace('rate = "10Gbit/s"', 'trace = "empty.mahi"'), "link.trace"),
+        (LINK + BURSTS, "udp[0].bursts[1].start"),
     ],
 )
 def test_a_fault_names_file_line_and_entry(
-    fault: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    body: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All faults and their messages are in the tests of the crate."""
-    file = BAD / f"{fault}.toml"
+    file = tmp_path / "fault.toml"
+    file.write_text(f'schema = 1\nduration = "60s"\n{body}')
+    (tmp_path / "empty.mahi").touch()
     assert cli.call(["run", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
