@@ -1,10 +1,12 @@
 """All benchmarks, beside what each is compared with, into benches/table.json.
 
-$ python -m benches [PART...] [--rounds N]
+$ python -m benches [PART...] [--rounds N] [--print]
+$ python -m benches --case WORDS
 
 Run from the repository's root, on an idle machine; `make reference` then puts the figures into the
 pages. With names of parts only these are measured, and the record keeps the other rows. A part
-whose peer is missing is skipped, and stays as it was.
+whose peer is missing is skipped, and stays as it was. --print shows the rows and records nothing;
+--case does so with the cases of the simulator whose names have these words.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from validation import ns2
 
 from . import commands, compare, compare_ns, compare_udt, emulator, engine, sweep
 from .cases import ROW_1
-from .table import lines, record
+from .table import lines, print_rows, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +47,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__.split("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--print", action="store_true", help="record nothing")
+    parser.add_argument("--case", metavar="WORDS", help="of the simulator; nothing is recorded")
     asked = parser.parse_args()
+    if asked.case is not None:
+        print_rows(engine.rows(asked.rounds, asked.case))
+        return
     if unknown := [part for part in asked.parts if part not in PARTS]:
         parser.error(f"no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
     for part in asked.parts or PARTS:
@@ -53,7 +60,12 @@ def main() -> None:
         if lacks := missing():
             print(f"SKIPPED {part}: {lacks}", file=sys.stderr)
             continue
-        record(part, beside, measure, asked.rounds)
+        if asked.print:
+            print_rows(measure(asked.rounds))
+        else:
+            record(part, beside, measure, asked.rounds)
+    if asked.print:
+        return
     print(*lines(), sep="\n")
 
 

@@ -1,15 +1,12 @@
 """Wall time, CPU time and memory of each command of `lfn` that computes, on small and large inputs.
 
-$ python -m benches.commands [--rounds N]
-
-Run from the repository's root. A store of one short run, one of 20 runs with 105 flows each (5.8
+A store of one short run, one of 20 runs with 105 flows each (5.8
 million rows), and what needs no store. The table has medians over the rounds; a ratio is CPU time
 to that of a bare interpreter, `python -c pass`, in the same round.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import subprocess
 import sys
@@ -17,7 +14,6 @@ import tempfile
 from pathlib import Path
 
 from .row import Row
-from .table import print_rows
 
 SHORT = """
 schema = 1
@@ -110,16 +106,3 @@ def rows(rounds: int) -> list[Row]:
         bar = BARS.get(name, 0.0)
         table.append(Row(words, f"{wall_s:.2f} s, {cpu_s:.2f} s of CPU", ratio, bar, mb=mb))
     return table
-
-
-def main() -> None:
-    """Measures and prints."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benches.commands", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    print_rows(rows(parser.parse_args().rounds))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,6 @@
 """Goodput and CPU time per byte over loopback: our UDT, libudt 4.11 and kernel TCP, in turns.
 
-$ python -m benches.compare_udt [--megabytes N] [--rounds N] [--json FILE]
-
-Run from the repository's root, with libudt-dev, g++ and cargo. All move the same file from memory
+It needs libudt-dev, g++ and cargo. All move the same file from memory
 to memory (/dev/shm) with packets of 1500 bytes. libudt runs its sendfile and recvfile with default
 options; ours runs `serve` and `fetch`, the same protocol, and `send` and `recv`, which also check
 BLAKE3, also under a key. Kernel TCP has segments of 1448 bytes, no hash, and Reno, which every
@@ -13,9 +11,7 @@ whole process; its ratio to kernel TCP's holds on a busy machine too.
 
 from __future__ import annotations
 
-import argparse
 import base64
-import json
 import os
 import shutil
 import socket
@@ -192,26 +188,3 @@ def rows(rounds: int) -> list[Row]:
             words = f"{kind}: {end}, {goodput / 1e3:.1f} Gbit/s"
             table.append(Row(words, f"{cost:.2f} µs a kB", ratio, bar))
     return table
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--megabytes", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    measured = measure(options.megabytes, options.rounds)
-    print(f"{'':26}{'Mbit/s':>8}{'send µs/kB':>12}{'receive':>9}{'over kernel TCP':>18}")
-    for kind in measured:
-        goodput, sends, receives, *ratios = medians(measured, kind)
-        print(
-            f"{kind:26}{goodput:8.0f}{sends:12.2f}{receives:9.2f}{ratios[0]:10.1f}{ratios[1]:8.1f}"
-        )
-    print(f"medians of {options.rounds} rounds")
-    if options.json:
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,12 @@
 """CPU time and instructions a packet of scenarios that users run, beside one flow on a plain path.
 
-$ python -m benches.engine [--rounds N] [--case WORDS]
-
-Run from the repository's root. In each round every case runs in a child process of its own, on one
+In each round every case runs in a child process of its own, on one
 core, for a short and for a long time; its cost is the difference of the two in CPU time over that
 in data packets. A ratio is to the first case in the same round, and the table has medians.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -18,7 +15,6 @@ import sys
 
 from .cases import CASES, ROW_1, Case, write_files
 from .row import Row
-from .table import print_rows
 
 #: Runs the scenarios on standard input, each a string of JSON on a line. Prints the CPU seconds and
 #: data packets of each, and the largest resident set so far in kB: that of `getrusage` would count
@@ -53,8 +49,9 @@ def measure(case: Case) -> tuple[float, float]:
     return 1e9 * (long[0] - short[0]) / (long[1] - short[1]), long[2] / 1e3
 
 
-def rows(rounds: int, cases: list[Case] = CASES) -> list[Row]:
-    """Medians of the rounds, a case each."""
+def rows(rounds: int, words: str = "") -> list[Row]:
+    """Medians of the rounds, a case each whose name has these words."""
+    cases = [case for case in CASES if words.lower() in case.name.lower()]
     costs: dict[str, list[float]] = {case.name: [] for case in [ROW_1, *cases]}
     ratios: dict[str, list[float]] = {case.name: [] for case in cases}
     peaks: dict[str, float] = {}
@@ -75,23 +72,3 @@ def rows(rounds: int, cases: list[Case] = CASES) -> list[Row]:
         )
         for case in cases
     ]
-
-
-def main() -> None:
-    """Measures and prints."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benches.engine", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--case", default="", help="only cases whose name has these words")
-    arguments = parser.parse_args()
-    cases = [case for case in CASES if arguments.case.lower() in case.name.lower()]
-    if not cases:
-        parser.error(
-            f"no case {arguments.case!r}; there are: {', '.join(case.name for case in CASES)}"
-        )
-    print_rows(rows(arguments.rounds, cases))
-
-
-if __name__ == "__main__":
-    main()

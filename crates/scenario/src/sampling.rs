@@ -11,7 +11,7 @@ use crate::quantity::{Sample, Start};
 /// need the last one.
 const STEPS_MS: [u64; 7] = [10, 20, 50, 100, 200, 500, 1000];
 /// Rows of a run that does not say how many it may have: figures need far fewer. With 10,000 flows, more cost over a
-/// fifth of the simulation (`python -m benches.engine --case "10,000 flows"`).
+/// fifth of the simulation (`python -m benches --case "10,000 flows"`).
 const ROWS: u64 = 4_000_000;
 
 impl Scenario {
