@@ -49,6 +49,11 @@ SHARES = {
 }
 #: How often ACKs are lost. Older hunts did not draw it, so it has a stream of its own.
 ACK_LOSS_SHARE = 0.1
+#: Packets of a long hunt's scenario, with one flow and with several; round trips that it lasts.
+LONG_PACKETS, LONG_PACKETS_OF_SEVERAL = 3_000_000, 300_000
+LONG_ROUNDS = 15
+#: How often a long hunt draws what the others draw otherwise, or not.
+LONG_SHARES = SHARES | {"jumbo": 0.4, "paced": 0.25, "ack_loss": 0.15}
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class DrawnFlow:
     sack: bool = True
     delayed_ack: bool = True
     ecn: bool = False
+    paced: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,7 @@ class Drawn:
             "delay-step": any(step.delay_ms is not None for step in self.steps),
             "no-sack": any(not flow.sack for flow in self.flows),
             "every-ack": any(not flow.delayed_ack for flow in self.flows),
+            "paced": any(flow.paced for flow in self.flows),
             "jumbo": self.packet_b > USUAL_B,
             "tiny-buffer": self.queue_packets < 10,
         }
@@ -176,14 +183,14 @@ class Drawn:
         if self.jitter_us:
             lines.append(f'jitter = {{ high = "{self.jitter_us:.3f}us", keep_order = false }}')
         if self.loss:
-            lines.append(f"loss = {self.loss:.6f}")
+            lines.append(f"loss = {_share(self.loss)}")
         if self.reorder:
             lines.append(f'reorder = {{ p = {self.reorder:.6f}, delay = "{self.reorder_ms:g}ms" }}')
         if self.duplicate:
             lines.append(f"duplicate = {self.duplicate:.6f}")
         lines += ["", "[link.reverse]", 'rate = "1Tbit/s"', 'delay = "0s"', _UNBOUNDED]
         if self.ack_loss:
-            lines.append(f"acks = {{ loss = {self.ack_loss:.6f} }}")
+            lines.append(f"acks = {{ loss = {_share(self.ack_loss)} }}")
         for flow in self.flows:
             lines += ["", *self._flow(flow)]
         for step in self.steps:
@@ -218,6 +225,8 @@ class Drawn:
             lines.append("sack = false")
         if not flow.delayed_ack:
             lines.append("delayed_ack = false")
+        if flow.paced:
+            lines.append("pacing = true")
         if self.limits_buffer:
             # Of its size from the start: while it grows, segments have PSH, which the receiver
             # acknowledges at once.
@@ -256,6 +265,11 @@ class Drawn:
         if self.repeats_losses and count > SAME_LOSSES:
             numbers = [0, *range(SAME_LOSSES, SAME_LOSSES + count - 1)]
         return [self.phase(number) for number in numbers]
+
+
+def _share(value: float) -> str:
+    """A fraction in decimals: six, or as many as one in ten million takes."""
+    return f"{value:.6f}" if value >= 1e-4 else f"{value:.9f}"
 
 
 _UNBOUNDED = 'queue = { kind = "drop-tail", size = "1000000 packets" }\nloss = 0'
@@ -362,6 +376,67 @@ def draw(seed: int, number: int, *, ours: bool = False) -> Drawn:
         reorder_ms=held_ms if has["reorder"] else 0.0,
         duplicate=duplicate if has["duplicate"] else 0.0,
         ack_loss=_rounded(_log_uniform(acks, 1e-3, 0.3), 2) if loses_acks else 0.0,
+        delay_ms=delay_ms,
+        steps=steps,
+        seed=number + 1,
+        ours=ours,
+    )
+
+
+def draw_long(seed: int, number: int, *, ours: bool = False) -> Drawn:
+    """Scenario ``number`` of a long hunt: 0.3 to 10 Gbit/s, 20 to 300 ms, 0.02 to 2 BDP."""
+    draws, laws = random.Random(f"lfnlab long hunt {seed} {number}"), OURS if ours else LAWS
+    has = {trait: draws.random() < share for trait, share in LONG_SHARES.items()}
+    count = draws.choice((1, 1, 1, 1, 2, 3, 5, 10))
+    most_packets = LONG_PACKETS if count == 1 else LONG_PACKETS_OF_SEVERAL
+    packet_b = JUMBO_B if has["jumbo"] else USUAL_B
+    duration_s = rtt_ms = 0.0
+    while duration_s < LONG_ROUNDS * rtt_ms / 1e3 or not duration_s:
+        rate = _rounded(_log_uniform(draws, 300, 10_000))
+        rtt_ms = _rounded(_log_uniform(draws, 20, 300))
+        packet_s = (packet_b + FRAMING_B) * 8 / (rate * 1e6)
+        longest_s = draws.choice((10, 20, 40))
+        duration_s = _rounded(min(longest_s, 0.49 * most_packets * packet_s))
+    queue_packets = round(rtt_ms / 1e3 / packet_s * _log_uniform(draws, 0.02, 2))
+    queue = draws.choice(AQMS) if has["aqm"] else "drop-tail"
+    queue_packets = max(queue_packets, 24 if queue == "red" else 3)
+    ecn = has["aqm"] and has["ecn"]
+    first = draws.choice(laws)
+    flows = []
+    for flow in range(count):
+        law, factor = draws.choice(laws), _log_uniform(draws, 0.5, 2)
+        start_s, late = draws.uniform(0, 0.4) * duration_s, draws.random() < (0.5 if flow else 0.1)
+        flows.append(
+            DrawnFlow(
+                law=law if has["mixed_laws"] else first,
+                rtt_ms=min(max(_rounded(rtt_ms * factor), 20.0), 300.0) if flow else rtt_ms,
+                start_s=_rounded(start_s) if late else 0.0,
+                sack=not has["no_sack"],
+                delayed_ack=not has["every_ack"],
+                ecn=ecn,
+                paced=has["paced"],
+            )
+        )
+    shortest_ms = min(flow.rtt_ms for flow in flows)
+    delay_ms, steps = _steps(draws, has, duration_s, rate, shortest_ms)
+    loss, ack_loss, reorder, duplicate = (
+        float(f"{_log_uniform(draws, low, high):.2g}")
+        for low, high in ((1e-7, 1e-3), (1e-7, 1e-3), (1e-5, 1e-2), (1e-6, 1e-3))
+    )
+    held_ms = _rounded(rtt_ms * draws.uniform(0.1, 0.5))
+    return Drawn(
+        duration_s=duration_s,
+        rate_mbps=rate,
+        queue_packets=queue_packets,
+        flows=tuple(flows),
+        queue=queue,
+        ecn=ecn,
+        packet_b=packet_b,
+        loss=loss if has["loss"] else 0.0,
+        reorder=reorder if has["reorder"] else 0.0,
+        reorder_ms=held_ms if has["reorder"] else 0.0,
+        duplicate=duplicate if has["duplicate"] else 0.0,
+        ack_loss=ack_loss if has["ack_loss"] else 0.0,
         delay_ms=delay_ms,
         steps=steps,
         seed=number + 1,

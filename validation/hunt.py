@@ -10,6 +10,8 @@ later ones with other random losses: a difference counts if it exceeds the bar a
 significant (:mod:`validation.chance`).
 ``--ours`` draws our laws instead of Linux's own: one header runs on both sides, so what differs
 comes from the kernel form or from the order of calls.
+``--long`` draws long fat networks (:func:`validation.draw.draw_long`). ``--dry-run`` says what a
+hunt will cost.
 ``--itself`` compares Linux with itself at other phases; the disagreements are the error of the
 method. ``--keep N`` reduces the N worst cases to the smallest scenario that still disagrees, and
 adds them to ``validation/cases``. Outcomes of Linux are stored in ``build/hunt``, so a hunt that
@@ -39,7 +41,17 @@ from lfnlab.errors import LabError
 
 from . import outcome
 from .chance import Chance, exchanged
-from .draw import MOST_PACKETS, SAME_LOSSES, USUAL_B, Drawn, DrawnFlow, Step, draw
+from .draw import (
+    LONG_PACKETS,
+    MOST_PACKETS,
+    SAME_LOSSES,
+    USUAL_B,
+    Drawn,
+    DrawnFlow,
+    Step,
+    draw,
+    draw_long,
+)
 from .outcome import Outcome
 
 if TYPE_CHECKING:
@@ -54,6 +66,7 @@ ROOT = FilePath(__file__).resolve().parents[1]
 CACHE = ROOT / "build" / "hunt"
 CASES = FilePath(__file__).with_name("cases")
 LAST = FilePath(__file__).with_name("reference") / "hunt.json"
+LAST_LONG = LAST.with_name("hunt-long.json")
 #: Verdicts of recorded hunts, a file a seed.
 VERDICTS = FilePath(__file__).with_name("reference") / "hunts"
 #: Crates that decide what a run gives; a prediction of their cost does not.
@@ -63,6 +76,8 @@ DECIDES_NOTHING = "crates/scenario/src/predict"
 FEW, MANY = SAME_LOSSES, 32
 #: Runs of Linux that the shrinking of one scenario may take.
 SHRINKING = 25
+#: CPU of Linux for a packet, in s, and how many scenarios need more phases, as in the hunts so far.
+PACKET_S, DIFFER = 50e-6, 0.15
 
 
 @dataclass(frozen=True)
@@ -267,6 +282,13 @@ def last() -> dict[str, Any]:
     return found
 
 
+def cost_hours(scenarios: Sequence[Drawn]) -> float:
+    """CPU hours that Linux will take for them."""
+    runs = (1 + DIFFER * FEW, FEW + DIFFER * MANY)
+    packets = sum(drawn.packets * runs[len(drawn.flows) > 1] for drawn in scenarios)
+    return packets * PACKET_S / 3600
+
+
 # ---- the command ----
 
 
@@ -407,9 +429,9 @@ def main(arguments: list[str]) -> None:
     of = parser.add_mutually_exclusive_group()
     of.add_argument("--single", action="store_true", help="only those of one flow")
     of.add_argument("--several", action="store_true", help="only those of several flows")
-    parser.add_argument(
-        "--packets", type=float, default=MOST_PACKETS, help="only those of so many at most"
-    )
+    parser.add_argument("--long", action="store_true", help="long fat networks")
+    parser.add_argument("--dry-run", action="store_true", help="say the cost, and hunt nothing")
+    parser.add_argument("--packets", type=float, help="only those of so many at most")
     parser.add_argument("--ours", action="store_true", help="our laws, in Linux too")
     parser.add_argument("--itself", action="store_true", help="Linux in our place")
     parser.add_argument("--jobs", type=int, default=1, help="how many run at a time")
@@ -424,7 +446,9 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--cache", type=FilePath, default=CACHE, help="what Linux gave")
     asked = parser.parse_args(arguments)
-    if why := outcome.missing():
+    if asked.packets is None:
+        asked.packets = LONG_PACKETS if asked.long else MOST_PACKETS
+    if (why := outcome.missing()) and not asked.dry_run:
         sys.exit(f"validation: SKIPPED hunt: {why}")
     if asked.refresh:
         # What another build of Linux gave does not count.
@@ -434,18 +458,26 @@ def main(arguments: list[str]) -> None:
                     print(changed, flush=True)
         return
     until = time.monotonic() + 3600 * asked.hours
+    drawing, last_file = (draw_long, LAST_LONG) if asked.long else (draw, LAST)
     wanted = (
         drawn
         for number in itertools.count(asked.first)
-        if (drawn := draw(asked.seed, number, ours=asked.ours)).packets <= asked.packets
+        if (drawn := drawing(asked.seed, number, ours=asked.ours)).packets <= asked.packets
         and not (asked.several if len(drawn.flows) == 1 else asked.single)
     )
     scenarios = list(itertools.islice(wanted, asked.count))
+    if asked.dry_run:
+        packets = sum(drawn.packets for drawn in scenarios)
+        hours = cost_hours(scenarios)
+        print(f"{len(scenarios)} scenarios of {packets:.3g} packets: {hours:.1f} hours of CPU")
+        return
     which = "one flow" if asked.single else "several flows" if asked.several else "any flows"
     which += " of our laws" if asked.ours else ""
+    which += ", long" if asked.long else ""
     which += ", Linux in our place" if asked.itself else ""
     which += f", at most {asked.packets:,.0f} packets"
-    verdicts = Verdicts(VERDICTS / f"{asked.seed}.jsonl", which) if asked.record else None
+    name = f"long-{asked.seed}" if asked.long else str(asked.seed)
+    verdicts = Verdicts(VERDICTS / f"{name}.jsonl", which) if asked.record else None
     before = verdicts.every[:] if verdicts else []
     there = {judged.number for judged in before}
     ahead = [drawn for drawn in scenarios if drawn.seed - 1 not in there]
@@ -464,7 +496,7 @@ def main(arguments: list[str]) -> None:
     if verdicts and {drawn.seed - 1 for drawn in scenarios} <= {
         one.number for one in verdicts.every
     }:
-        LAST.write_text(json.dumps(said, indent=1) + "\n")
+        last_file.write_text(json.dumps(said, indent=1) + "\n")
     for found in every[: asked.keep]:
         if not found.agrees:
             small = shrunk(found, asked.cache)

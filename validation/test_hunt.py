@@ -3,6 +3,7 @@
 # ruff: noqa: D103
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -16,7 +17,17 @@ from lfnlab import Scenario, _core
 from lfnlab.errors import ScenarioError
 from lfnlab.testbed import random_streams, virtual_time
 from validation import chance, hunt, outcome, processes, traces
-from validation.draw import AQMS, MOST_PACKETS, Drawn, DrawnFlow, Step, draw
+from validation.draw import (
+    AQMS,
+    LONG_PACKETS,
+    LONG_PACKETS_OF_SEVERAL,
+    MOST_PACKETS,
+    Drawn,
+    DrawnFlow,
+    Step,
+    draw,
+    draw_long,
+)
 from validation.outcome import Flow, Outcome
 
 if TYPE_CHECKING:
@@ -59,6 +70,27 @@ def test_every_scenario_drawn_is_one_that_both_run_at_a_bounded_cost() -> None:
         *AQMS,
     }
     assert wanted <= traits
+
+
+def test_a_long_hunt_draws_long_fat_networks_at_a_cost_that_it_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    every = [draw_long(11, number) for number in range(300)]
+    assert every[5] == draw_long(11, 5)
+    for drawn in every:
+        most = LONG_PACKETS if len(drawn.flows) == 1 else LONG_PACKETS_OF_SEVERAL
+        assert drawn.packets <= most
+        assert 300 <= drawn.rate_mbps <= 10_000
+        assert all(20 <= flow.rtt_ms <= 300 for flow in drawn.flows)
+        assert told(drawn).startswith("run ")
+    traits = {trait for drawn in every for trait in drawn.traits}
+    assert {"paced", "ack-loss", "reorder", "outage", "no-sack", "jumbo", *AQMS} <= traits
+    hunt.main(["--long", "--count", "300", "--seed", "11", "--dry-run"])
+    said = re.fullmatch(
+        r"300 scenarios of .* packets: ([\d.]+) hours of CPU\n", capsys.readouterr().out
+    )
+    assert said is not None
+    assert 1 < float(said[1]) < 12
 
 
 def test_a_recorded_hunt_continues_on_another_machine(
