@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +38,6 @@ from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 LFN = [sys.executable, "-m", "lfnlab.cli"]
 # The loss never comes; it makes seeds differ.
