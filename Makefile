@@ -124,6 +124,7 @@ soak: $(UV)
 	LFN_SEED=$(SEED) LFN_MEMORY_RUNS=500 $(RUN) pytest tests/python/test_memory.py
 	LFN_SEED=$(SEED) LFN_RANDOM_DRAWS=10000 cargo test --locked -p lfn-scenario --test random
 	LFN_SEED=$(SEED) LFN_BOUNDS_DRAWS=5000 cargo test --locked -p lfn-scenario --test bounds
+	LFN_SEED=$(SEED) LFN_RELATIONS_DRAWS=3000 cargo test --locked --release -p lfn-scenario --test relations
 	LFN_SEED=$(SEED) LFN_UDT_DRAWS=1000 cargo test --locked -p lfn-sim --test sim udt_trouble
 	$(RUN) pytest --hypothesis-seed=$(SEED) tests/python/scenario/test_scenario.py tests/python/metrics/test_metrics.py tests/python/figures/test_report.py
 	LFN_SEED=$(SEED) LFN_FIGURES=200 $(RUN) pytest --numprocesses 2 tests/python/figures/test_figures.py

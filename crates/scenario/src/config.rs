@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lfn_law::{LawSpec, Saved, SlowStartKind};
-use lfn_path::Service;
+use lfn_path::{AckImpair, Loss, Service};
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS, RECEIVE_WINDOW_BYTES};
 use lfn_sim::config::{
     Background as SimBackground, BreakerConfig, Capture as SimCapture, Carrier, Change as SimChange, Changed,
@@ -14,7 +14,9 @@ use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
 use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
-use crate::model::{Change, Compat, Flow, Mode, Pattern, Scenario, Series, Tcp, Topology, Traffic, Udp};
+use crate::model::{
+    Change, Compat, Flow, Mode, OneWay, Pattern, Scenario, Series, Tcp, Topology, Traffic, Udp,
+};
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Window};
 
@@ -141,7 +143,7 @@ impl Sizing {
             limit_bytes,
             delay: way.delay,
             impair: way.impair,
-            acks: way.acks,
+            acks: way.acks.filter(|acks| *acks != AckImpair::default()),
             router: way.router.and_then(|router| router.0),
             event_mode: hop.mode == Mode::Event,
         }
@@ -513,18 +515,19 @@ impl Scenario {
         }
         steps.retain(|&(at, _)| at < self.duration);
         steps.sort_by_key(|&(at, _)| at);
-        let mut rates: Vec<Rate> = network.hops.iter().map(|hop| hop.way.mean_rate()).collect();
-        let made = steps.into_iter().map(|(at, step)| {
+        let mut now: Vec<LinkNow> = network.hops.iter().map(|hop| LinkNow::new(hop.way)).collect();
+        let made = steps.into_iter().filter_map(|(at, step)| {
             let what = match step {
-                Step::Raise(link) => Changed::Rate(link, rates[link.index()]),
+                Step::Raise(link) => Changed::Rate(link, now[link.index()].up),
                 Step::Make(what) => what,
             };
-            if let Changed::Rate(link, rate) = what {
-                if rate > Rate(0) {
-                    rates[link.index()] = rate;
-                }
-            }
-            SimChange { at, what }
+            let alters = match what {
+                Changed::Rate(link, rate) => now[link.index()].set_rate(rate),
+                Changed::Delay(link, delay) => now[link.index()].delay.replace(delay) != Some(delay),
+                Changed::Loss(link, loss) => now[link.index()].loss.replace(loss) != Some(loss),
+                Changed::Route { .. } => true,
+            };
+            alters.then_some(SimChange { at, what })
         });
         made.collect()
     }
@@ -540,6 +543,39 @@ impl Scenario {
         let law: LawSpec = "reno".parse().expect("the registry has reno");
         let routes = [routes.number(&background.path.links), routes.number(&background.ack_links)];
         Some(SimBackground { traffic, carrier: self.carrier(law, RECEIVE_WINDOW_BYTES, routes) })
+    }
+}
+
+/// A link as the schedule has changed it so far.
+struct LinkNow {
+    /// What it has when it comes up.
+    up: Rate,
+    /// `None` for a trace or a shaper, which any rate replaces.
+    rate: Option<Rate>,
+    delay: Option<Time>,
+    /// `None` for losses in bursts.
+    loss: Option<f64>,
+}
+
+impl LinkNow {
+    fn new(way: &OneWay) -> LinkNow {
+        LinkNow {
+            up: way.mean_rate(),
+            rate: way.rate.filter(|_| way.shaper.is_none()),
+            delay: Some(way.delay),
+            loss: match way.impair.loss {
+                Loss::Bernoulli(p) => Some(p),
+                Loss::Bursts(_) => None,
+            },
+        }
+    }
+
+    /// Whether the rate was another one.
+    fn set_rate(&mut self, rate: Rate) -> bool {
+        if rate > Rate(0) {
+            self.up = rate;
+        }
+        self.rate.replace(rate) != Some(rate)
     }
 }
 
