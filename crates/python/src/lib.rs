@@ -262,47 +262,38 @@ fn give_back() {
 }
 
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    give_back();
-    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-    module.add("PROTOTYPE_STAMP", lfn_law::STAMP)?;
-    module.add("LabError", py.get_type::<errors::LabError>())?;
-    module.add("LawError", py.get_type::<errors::LawError>())?;
-    module.add("PrototypeError", py.get_type::<errors::PrototypeError>())?;
-    module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
-    module.add("Unavailable", py.get_type::<errors::Unavailable>())?;
-    module.add_class::<Run>()?;
-    module.add_class::<Scenario>()?;
-    module.add_class::<prototype::LawState>()?;
-    module.add_class::<prototype::PyAck>()?;
-    module.add_class::<prototype::PyLoss>()?;
-    module.add_function(wrap_pyfunction!(tables, module)?)?;
-    module.add_function(wrap_pyfunction!(read, module)?)?;
-    module.add_function(wrap_pyfunction!(document, module)?)?;
-    module.add_function(wrap_pyfunction!(memory_limit_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(limit_memory, module)?)?;
-    module.add_function(wrap_pyfunction!(table_memory_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(run_many, module)?)?;
-    module.add_function(wrap_pyfunction!(drive, module)?)?;
-    module.add_function(wrap_pyfunction!(laws, module)?)?;
-    module.add_function(wrap_pyfunction!(card, module)?)?;
-    module.add_function(wrap_pyfunction!(theory::fluid, module)?)?;
-    module.add_function(wrap_pyfunction!(theory::sawteeth, module)?)?;
+mod _core {
+    #[pymodule_export]
+    use crate::{
+        card, document, drive, laws, limit_memory, memory_limit_bytes,
+        prototype::{LawState, PyAck, PyLoss},
+        read, run_many,
+        scenario::Scenario,
+        table_memory_bytes, tables,
+        theory::{fluid, sawteeth},
+        Run,
+    };
     #[cfg(target_os = "linux")]
-    add_linux(module)?;
-    batch::record_panics();
-    Ok(())
-}
+    #[pymodule_export]
+    use crate::{
+        emulator::{plan_testbed, run_shell, TestbedEnd},
+        transfer::{udt_receive, udt_send, UdtPlan},
+    };
+    use pyo3::prelude::*;
 
-/// The parts that need Linux; `lfnlab.errors.needs_linux` guards their use.
-#[cfg(target_os = "linux")]
-fn add_linux(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<transfer::UdtPlan>()?;
-    module.add_class::<emulator::TestbedEnd>()?;
-    module.add_function(wrap_pyfunction!(transfer::udt_send, module)?)?;
-    module.add_function(wrap_pyfunction!(transfer::udt_receive, module)?)?;
-    module.add_function(wrap_pyfunction!(emulator::run_shell, module)?)?;
-    module.add_function(wrap_pyfunction!(emulator::plan_testbed, module)?)?;
-    Ok(())
+    use crate::errors;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        crate::give_back();
+        crate::batch::record_panics();
+        module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+        module.add("PROTOTYPE_STAMP", lfn_law::STAMP)?;
+        module.add("LabError", py.get_type::<errors::LabError>())?;
+        module.add("LawError", py.get_type::<errors::LawError>())?;
+        module.add("PrototypeError", py.get_type::<errors::PrototypeError>())?;
+        module.add("ScenarioError", py.get_type::<errors::ScenarioError>())?;
+        module.add("Unavailable", py.get_type::<errors::Unavailable>())
+    }
 }

@@ -174,137 +174,80 @@ fn shown(argument: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(format!("{}({})", class.name()?, fields.join(", ")))
 }
 
-/// An ACK, as the sender saw it.
-#[pyclass(frozen, name = "Ack", module = "lfnlab")]
-pub(crate) struct PyAck(Ack);
+/// An argument of callbacks: a class of Python, and a getter for each field.
+macro_rules! told {
+    ($(#[$about:meta])* $class:ident($name:literal) of $inner:ty {
+        $($(#[$meaning:meta])* $field:ident: $kind:ty = $of:expr;)*
+    }) => {
+        $(#[$about])*
+        #[pyclass(frozen, name = $name, module = "lfnlab")]
+        pub(crate) struct $class($inner);
 
-#[pymethods]
-impl PyAck {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        shown(slf)
-    }
+        #[pymethods]
+        impl $class {
+            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+                shown(slf)
+            }
 
-    /// RTT of the newest segment that it delivered, in seconds; None: no valid sample (Karn).
-    #[getter]
-    fn rtt_s(&self) -> Option<f64> {
-        some_seconds(self.0.rtt_ns)
-    }
+            $($(#[$meaning])*
+            #[getter]
+            fn $field(&self) -> $kind {
+                let of: fn(&$inner) -> $kind = $of;
+                of(&self.0)
+            })*
+        }
+    };
+}
 
-    /// Smoothed RTT (RFC 6298) in seconds; None before the first sample.
-    #[getter]
-    fn srtt_s(&self) -> Option<f64> {
-        some_seconds(self.0.srtt_ns)
-    }
-
-    /// Smallest RTT sample so far in seconds; None before the first.
-    #[getter]
-    fn min_rtt_s(&self) -> Option<f64> {
-        some_seconds(self.0.min_rtt_ns)
-    }
-
-    /// Segments delivered since the start of the connection, each once.
-    #[getter]
-    fn delivered(&self) -> u64 {
-        self.0.delivered
-    }
-
-    /// Segments newly covered by the cumulative ACK.
-    #[getter]
-    fn acked(&self) -> u32 {
-        self.0.acked
-    }
-
-    /// Segments newly covered or newly SACKed.
-    #[getter]
-    fn newly_delivered(&self) -> u32 {
-        self.0.newly_delivered
-    }
-
-    /// Segments newly marked lost.
-    #[getter]
-    fn newly_lost(&self) -> u32 {
-        self.0.newly_lost
-    }
-
-    /// Segments in flight after it.
-    #[getter]
-    fn inflight(&self) -> u32 {
-        self.0.inflight
-    }
-
-    /// Segments whose CE mark it echoes.
-    #[getter]
-    fn ce(&self) -> u32 {
-        self.0.ce
-    }
-
-    /// No reduction is in progress.
-    #[getter]
-    fn open(&self) -> bool {
-        self.0.flags & ACK_OPEN != 0
-    }
-
-    /// It is the first of a new packet-timed round trip.
-    #[getter]
-    fn round_start(&self) -> bool {
-        self.0.flags & ACK_ROUND_START != 0
-    }
-
-    /// The last flight used the whole window.
-    #[getter]
-    fn cwnd_limited(&self) -> bool {
-        self.0.flags & ACK_CWND_LIMITED != 0
-    }
-
-    /// It covers nothing new cumulatively.
-    #[getter]
-    fn duplicate(&self) -> bool {
-        self.0.flags & ACK_DUP != 0
+told! {
+    /// An ACK, as the sender saw it.
+    PyAck("Ack") of Ack {
+        /// RTT of the newest segment that it delivered, in seconds; None: no valid sample (Karn).
+        rtt_s: Option<f64> = |told| some_seconds(told.rtt_ns);
+        /// Smoothed RTT (RFC 6298) in seconds; None before the first sample.
+        srtt_s: Option<f64> = |told| some_seconds(told.srtt_ns);
+        /// Smallest RTT sample so far in seconds; None before the first.
+        min_rtt_s: Option<f64> = |told| some_seconds(told.min_rtt_ns);
+        /// Segments delivered since the start of the connection, each once.
+        delivered: u64 = |told| told.delivered;
+        /// Segments newly covered by the cumulative ACK.
+        acked: u32 = |told| told.acked;
+        /// Segments newly covered or newly SACKed.
+        newly_delivered: u32 = |told| told.newly_delivered;
+        /// Segments newly marked lost.
+        newly_lost: u32 = |told| told.newly_lost;
+        /// Segments in flight after it.
+        inflight: u32 = |told| told.inflight;
+        /// Segments whose CE mark it echoes.
+        ce: u32 = |told| told.ce;
+        /// No reduction is in progress.
+        open: bool = |told| told.flags & ACK_OPEN != 0;
+        /// It is the first of a new packet-timed round trip.
+        round_start: bool = |told| told.flags & ACK_ROUND_START != 0;
+        /// The last flight used the whole window.
+        cwnd_limited: bool = |told| told.flags & ACK_CWND_LIMITED != 0;
+        /// It covers nothing new cumulatively.
+        duplicate: bool = |told| told.flags & ACK_DUP != 0;
     }
 }
 
-/// A congestion event: one per window of data, whatever was lost in it.
-#[pyclass(frozen, name = "Loss", module = "lfnlab")]
-pub(crate) struct PyLoss(Loss);
-
-#[pymethods]
-impl PyLoss {
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        shown(slf)
-    }
-
-    /// "fast" (SACK, duplicate ACKs or RACK), "rto" (timeout) or "ecn" (a mark, nothing lost).
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match self.0.kind {
+told! {
+    /// A congestion event: one per window of data, whatever was lost in it.
+    PyLoss("Loss") of Loss {
+        /// "fast" (SACK, duplicate ACKs or RACK), "rto" (timeout) or "ecn" (a mark, nothing lost).
+        kind: &'static str = |told| match told.kind {
             LossKind::Fast => "fast",
             LossKind::Rto => "rto",
             LossKind::Ecn => "ecn",
-        }
-    }
-
-    /// Last valid RTT sample in seconds; None before the first.
-    #[getter]
-    fn rtt_s(&self) -> Option<f64> {
-        some_seconds(self.0.rtt_ns)
-    }
-
-    /// Smoothed RTT in seconds; None before the first sample.
-    #[getter]
-    fn srtt_s(&self) -> Option<f64> {
-        some_seconds(self.0.srtt_ns)
-    }
-
-    /// Smallest RTT sample so far in seconds; None before the first.
-    #[getter]
-    fn min_rtt_s(&self) -> Option<f64> {
-        some_seconds(self.0.min_rtt_ns)
-    }
-
-    /// Segments in flight.
-    #[getter]
-    fn inflight(&self) -> u32 {
-        self.0.inflight
+        };
+        /// Last valid RTT sample in seconds; None before the first.
+        rtt_s: Option<f64> = |told| some_seconds(told.rtt_ns);
+        /// Smoothed RTT in seconds; None before the first sample.
+        srtt_s: Option<f64> = |told| some_seconds(told.srtt_ns);
+        /// Smallest RTT sample so far in seconds; None before the first.
+        min_rtt_s: Option<f64> = |told| some_seconds(told.min_rtt_ns);
+        /// Segments in flight.
+        inflight: u32 = |told| told.inflight;
     }
 }
 

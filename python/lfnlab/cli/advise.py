@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lfnlab.cli.options import Jobs, Json, Out, naming_options
+from lfnlab.cli.options import Jobs, Json, Out, naming_options, print_json
 from lfnlab.cli.progress import bar
 from lfnlab.errors import LawError, UsageError
 from lfnlab.printable import say
@@ -118,14 +118,12 @@ def _print(
     from lfnlab import advise as room
 
     if json:
-        from json import dumps
-
         said = (
             room.to_json(advices[0], notes)
             if shown is None
             else room.ranged_json(shown, advices, notes)
         )
-        print(dumps(said, indent=1, allow_nan=False))
+        print_json(said)
         return
     if shown is None:
         say(*room.lines(advices[0], notes), sep="\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import json
 import os
 import signal
 import sys
@@ -38,6 +37,7 @@ from lfnlab.cli.options import (
     Set,
     backend,
     naming_options,
+    print_json,
     settings,
     with_settings,
 )
@@ -511,7 +511,7 @@ def _show(
 
             page = write_report(results, out=out, files=figures, seen=seen, notes=notes, step=step)
     if as_json:
-        _print_json(to_json(results))
+        print_json(to_json(results))
     else:
         for table in summary_tables(results):
             say(*plain(table), sep="\n")
@@ -521,7 +521,3 @@ def _show(
         if page is not None:
             say(f"report: {page.resolve()}")
     return OK
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=1, allow_nan=False))

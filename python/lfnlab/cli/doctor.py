@@ -5,18 +5,16 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import json as json_
 import os
 import shutil
 import socket
 import struct
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lfnlab import machine
+from lfnlab.cli.options import Json, print_json
 from lfnlab.errors import Unavailable
 from lfnlab.kernel import host, libbpf
 from lfnlab.printable import say
@@ -28,6 +26,7 @@ SYSCTL = Path("/proc/sys")
 TUN = Path("/dev/net/tun")
 OPEN_TUN = f"chmod a+rw {TUN}, as root"
 CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+TOOLS = ("ip", "tc", "unshare", "setpriv")
 SLOW_CLOCKS = {"acpi_pm", "hpet", "jiffies", "refined-jiffies", "pit"}
 CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
 TUNSETIFF, IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 0x0001, 0x1000, 0x4000
@@ -49,13 +48,13 @@ class Finding(NamedTuple):
     costs: str = ""  # what does not work without it
     mend: str = ""
 
+    @classmethod
+    def of(cls, subject: str, good: str | None, state: State, *lacking: str) -> Finding:
+        """``good`` was found, or, if that is None, something is missing or limited."""
+        return cls(subject, state, *lacking) if good is None else cls(subject, "ok", good)
 
-def doctor(
-    *,
-    json: Annotated[
-        bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")
-    ] = False,
-) -> int:
+
+def doctor(*, json: Json = False) -> int:
     """List what works on this machine: laws in the kernel, path emulator, fast sockets.
 
     The simulator needs none of these. Exit code 1 if something is missing, not if it is only
@@ -64,7 +63,7 @@ def doctor(
     found = findings()
     if json:
         checks = [finding._asdict() for finding in found]
-        print(json_.dumps({"schema": 1, "checks": checks}, indent=1))
+        print_json({"schema": 1, "checks": checks})
     else:
         width = max(len(finding.subject) for finding in found)
         for finding in found:
@@ -91,16 +90,12 @@ def _bpf() -> Iterator[Finding]:
         yield Finding("Linux", "limited", release, f"{lost} need 6.10 and 6.4", "a newer kernel")
     else:
         yield Finding("Linux", "missing", release, costs, "Linux 6.1 or later")
-    if host.VMLINUX_BTF.is_file():
-        yield Finding("BTF", "ok", str(host.VMLINUX_BTF))
-    else:
-        mend = "a kernel with CONFIG_DEBUG_INFO_BTF"
-        yield Finding("BTF", "missing", f"no {host.VMLINUX_BTF}", costs, mend)
-    if host.has_struct_ops():
-        yield Finding("struct_ops", "ok", "congestion controls from BPF")
-    else:
-        mend = "a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and BTF"
-        yield Finding("struct_ops", "missing", "none for TCP", costs, mend)
+    good = str(host.VMLINUX_BTF) if host.VMLINUX_BTF.is_file() else None
+    mend = "a kernel with CONFIG_DEBUG_INFO_BTF"
+    yield Finding.of("BTF", good, "missing", f"no {host.VMLINUX_BTF}", costs, mend)
+    good = "congestion controls from BPF" if host.has_struct_ops() else None
+    mend = "a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and BTF"
+    yield Finding.of("struct_ops", good, "missing", "none for TCP", costs, mend)
     try:
         yield Finding("libbpf", "ok", ".".join(map(str, libbpf.version())))
     except Unavailable as error:
@@ -112,12 +107,9 @@ def _bpf() -> Iterator[Finding]:
         yield Finding("capabilities", "missing", found, costs, "root of the host")
     else:
         yield Finding("capabilities", "ok", ", ".join(host.NAMES.values()))
-    if host.has_bpffs():
-        yield Finding("bpffs", "ok", str(host.BPFFS))
-    else:
-        costs = "lfn kernel load; load --for works"
-        mend = f"mount -t bpf bpf {host.BPFFS}"
-        yield Finding("bpffs", "missing", f"not mounted at {host.BPFFS}", costs, mend)
+    good = str(host.BPFFS) if host.has_bpffs() else None
+    costs, mend = "lfn kernel load; load --for works", f"mount -t bpf bpf {host.BPFFS}"
+    yield Finding.of("bpffs", good, "missing", f"not mounted at {host.BPFFS}", costs, mend)
 
 
 def _emulator() -> Iterator[Finding]:
@@ -134,28 +126,22 @@ def _emulator() -> Iterator[Finding]:
             yield Finding(subject, "missing", error, costs + " on the host", "run as root")
         else:
             yield Finding(subject, "limited", error, "the emulator needs root")
-    if error := _fifo():
-        costs = "an emulated packet may leave late when the machine is busy"
-        yield Finding("SCHED_FIFO", "limited", error, costs, "run as root, or ulimit -r 99")
-    else:
-        yield Finding("SCHED_FIFO", "ok", "real-time scheduling")
+    error, mend = _fifo(), "run as root, or ulimit -r 99"
+    costs = "an emulated packet may leave late when the machine is busy"
+    good = None if error else "real-time scheduling"
+    yield Finding.of("SCHED_FIFO", good, "limited", error or "", costs, mend)
     clock = CLOCK.read_text().strip() if CLOCK.is_file() else "unknown"
-    if clock in SLOW_CLOCKS or clock == "unknown":
-        costs = "reading the time costs a microsecond and more, for each packet"
-        yield Finding(
-            "clock source", "limited", clock, costs, "clocksource=tsc, where it is stable"
-        )
-    else:
-        yield Finding("clock source", "ok", clock)
-    if absent := [tool for tool in ("ip", "tc", "unshare", "setpriv") if not shutil.which(tool)]:
-        costs, mend = "lfn kernel check", "apt install iproute2 util-linux"
-        yield Finding("tools", "missing", f"no {', '.join(absent)}", costs, mend)
-    else:
-        yield Finding("tools", "ok", "ip, tc, unshare, setpriv")
-    if shutil.which("iperf3"):
-        yield Finding("iperf3", "ok", "installed")
-    else:
-        yield Finding("iperf3", "limited", "not installed", "nothing but traffic by iperf3")
+    good = None if clock in SLOW_CLOCKS or clock == "unknown" else clock
+    costs = "reading the time costs a microsecond and more, for each packet"
+    mend = "clocksource=tsc, where it is stable"
+    yield Finding.of("clock source", good, "limited", clock, costs, mend)
+    absent = [tool for tool in TOOLS if not shutil.which(tool)]
+    good = None if absent else ", ".join(TOOLS)
+    costs, mend = "lfn kernel check", "apt install iproute2 util-linux"
+    yield Finding.of("tools", good, "missing", f"no {', '.join(absent)}", costs, mend)
+    good = "installed" if shutil.which("iperf3") else None
+    costs = "nothing but traffic by iperf3"
+    yield Finding.of("iperf3", good, "limited", "not installed", costs)
 
 
 def _tun(costs: str) -> Finding:
@@ -179,12 +165,12 @@ def _tun_without_root() -> Iterator[Finding]:
     """Whether users other than root may open the device: on many machines they may not."""
     with suppress(OSError):
         mode = TUN.stat().st_mode & 0o777
-        if mode & 0o006 != 0o006:
-            found = f"{TUN} has mode {mode:04o}"
-            costs = "the emulator of users other than its owner and group"
-            yield Finding("TUN without root", "limited", found, costs, OPEN_TUN)
-        else:
-            yield Finding("TUN without root", "ok", "everybody may open it")
+        good = "everybody may open it" if mode & 0o006 == 0o006 else None
+        found, costs = (
+            f"{TUN} has mode {mode:04o}",
+            "the emulator of users other than its owner and group",
+        )
+        yield Finding.of("TUN without root", good, "limited", found, costs, OPEN_TUN)
 
 
 def _unshare(flags: int) -> str | None:

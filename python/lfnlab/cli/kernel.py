@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json as json_
 import signal
 import subprocess
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from lfnlab import kernel as linux
+from lfnlab.analysis.table import Table, plain
+from lfnlab.cli.options import Json, print_json
 from lfnlab.errors import LabError, UsageError
 from lfnlab.kernel import host, loopback
 from lfnlab.machine import needs_linux
@@ -40,15 +41,13 @@ those that this host lacks.
 """,
 )
 
-Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
-
 
 @kernel.command(name="list")
 def list_(*, json: Json = False) -> int:
     """List the laws that Linux can run, and the requirements that this host lacks."""
     states = linux.status()
     if json:
-        _print_json({"laws": [state._asdict() for state in states]})
+        print_json({"schema": 1, "laws": [state._asdict() for state in states]})
         return 0
     _print_rows(
         ("law", "in Linux", "here"),
@@ -125,7 +124,7 @@ def status(*, json: Json = False) -> int:
     states = [state for state in linux.status() if state.available or state.pinned]
     default = linux.DEFAULT.read_text().strip()
     if json:
-        _print_json({"default": default, "laws": [state._asdict() for state in states]})
+        print_json({"schema": 1, "default": default, "laws": [state._asdict() for state in states]})
         return 0
     rows = [
         (state.law, state.kernel_name, "lfn kernel unload" if state.pinned else "a process")
@@ -157,7 +156,7 @@ def check(*laws: str, json: Json = False) -> int:
             continue
         results.append(_checked(law))
     if json:
-        _print_json({"laws": results})
+        print_json({"schema": 1, "laws": results})
     else:
         _print_rows(
             ("law", "Mbit/s", "largest cwnd", "losses", ""),
@@ -199,12 +198,6 @@ def _chosen(names: Sequence[str]) -> list[linux.KernelLaw]:
     return list(dict.fromkeys(linux.find(name) for name in names))
 
 
-def _print_rows(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    lines = [headings, *([str(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
-    for line in lines:
-        say("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip())
-
-
-def _print_json(value: dict[str, object]) -> None:
-    print(json_.dumps({"schema": 1} | value, indent=1))
+def _print_rows(headings: tuple[str, ...], rows: Sequence[Sequence[object]]) -> None:
+    cells = tuple(tuple(map(str, row)) for row in rows)
+    say(*plain(Table(headings, cells, len(headings))), sep="\n")

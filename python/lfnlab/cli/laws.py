@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lfnlab.analysis.table import Table, plain
-from lfnlab.cli.options import OptionalOut  # noqa: TC001 - cyclopts reads them
+from lfnlab.cli.options import OptionalOut, print_json
 from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import LawInfo
 from lfnlab.control_laws.registry import law as law_of
@@ -58,9 +58,7 @@ def laws(
     if picture is not None and name is not None:
         return _draw(name, picture)
     if json:
-        from json import dumps
-
-        print(dumps([vars(entry) for entry in chosen], indent=1))
+        print_json([vars(entry) for entry in chosen])
     elif bibtex:
         say("\n".join(entry.bibtex() for entry in chosen), end="")
     elif name is not None:

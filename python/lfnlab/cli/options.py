@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import contextmanager
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -57,6 +58,22 @@ Set = Annotated[
 ]
 
 Report = Annotated[bool, Parameter(help="Write report.html.")]
+
+
+def print_json(value: object) -> None:
+    """Print JSON: null for NaN and infinity, which it does not have."""
+    from json import dumps
+
+    print(dumps(_finite(value), indent=1, allow_nan=False, default=lambda number: number.item()))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
 
 On = Annotated[
     Literal["simulator", "linux"],

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from lfnlab.cli.options import Json, Names, OptionalOut, Out  # noqa: TC001 - cyclopts reads them
+from lfnlab.cli.options import Json, Names, OptionalOut, Out, print_json
 from lfnlab.errors import MetricError, StoreError, UsageError
-from lfnlab.formats import measurement
 from lfnlab.printable import line, say
 from lfnlab.results import output
 
@@ -172,8 +171,6 @@ def table(
         markdown: A table in Markdown.
         latex: A `tabular` for LaTeX with the package booktabs.
     """
-    from json import dumps
-
     from lfnlab.analysis.summary import averages, summary_table
     from lfnlab.analysis.table import csv as in_csv
     from lfnlab.analysis.table import latex as in_latex
@@ -199,7 +196,10 @@ def table(
             frame = results.table(metrics or METRICS)
         else:
             frame = results.compare(against, metrics or METRICS)
-        print(in_csv(frame) if csv else f"{dumps(frame.to_dicts(), indent=1)}\n", end="")
+        if csv:
+            print(in_csv(frame), end="")
+        else:
+            print_json(frame.to_dicts())
         return OK
     made = summary_table(results, against, metrics)
     if latex:
@@ -259,8 +259,6 @@ def metrics(
             law; for `harm` some of the flows alone.
         list_: List the metrics; compute nothing.
     """
-    from json import dumps
-
     from lfnlab.analysis import measure
     from lfnlab.analysis.table import plain
     from lfnlab.results.runs import Results
@@ -286,7 +284,7 @@ def metrics(
     except MetricError as error:
         raise MetricError(error.wrong, OPTIONS.get(error.argument, error.argument)) from None
     if json:
-        print(dumps(found.to_json(), indent=1, allow_nan=False))
+        print_json(found.to_json())
         return OK
     say(*plain(measure.table(found.values)), sep="\n")
     say(found.window)
@@ -345,11 +343,26 @@ def pcap(
     return OK
 
 
+IMPORTERS = {
+    "iperf3": """Store a measurement of iperf3, to plot with simulated flows.
+
+    Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
+
+        lfn import iperf3 measured.json --out measured
+        lfn plot lfn-results measured --y goodput_bps
+
+    Args:
+        file: Output of `iperf3 -J` at the client or the server.
+    """,
+}
+"""Modules of ``lfnlab.formats``, and the help of their commands."""
 importing = App(name="import", help="Store a measurement of another tool as a result.")
 
 
 def _importer(tool: str, says: str) -> Callable[..., int]:
     def command(file: Path, /, *, out: OptionalOut = None) -> int:
+        from lfnlab.formats import measurement
+
         measured = measurement.read(tool, file)
         directory = out or Path(f"lfn-{tool}-{file.stem}")
         measurement.store(measured, directory)
@@ -367,5 +380,5 @@ def _importer(tool: str, says: str) -> Callable[..., int]:
     return command
 
 
-for _tool, _says in measurement.IMPORTERS.items():
+for _tool, _says in IMPORTERS.items():
     importing.command(_importer(_tool, _says), name=_tool)

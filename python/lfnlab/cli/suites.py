@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,12 +9,11 @@ from cyclopts import App, Parameter, validators
 
 from lfnlab import _core
 from lfnlab.cli import sweep as sweeping
-from lfnlab.cli.options import Jobs, Memory, Out, Report, naming_options
+from lfnlab.cli.options import Jobs, Json, Memory, Out, Report, naming_options, print_json
 from lfnlab.cli.progress import bar
 from lfnlab.printable import say
 
 OK = 0
-Json = Annotated[bool, Parameter("--json", negative="", help="Print one JSON object to stdout.")]
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 
 suites = App(name="suite", help="Run a benchmark of the field.")
@@ -90,7 +88,7 @@ def tcpeval(
     made = tcpeval.table(chosen, rows, seeds)
     page = sweeping.write_page(results, {"Suite": made}) if report else None
     if json:
-        _print_json(tcpeval.to_json(experiment, asked, rows, notes))
+        print_json(tcpeval.to_json(experiment, asked, rows, notes))
     else:
         say(f"{law}: {chosen.title}")
         say(*plain(made), *notes, sep="\n")
@@ -127,11 +125,7 @@ def suite_bbr(
     with naming_options(), bar() as progress:
         verdicts = bbr.run(bbr.chosen(case), out, variant=variant, jobs=jobs, progress=progress)
     if json:
-        _print_json(bbr.to_json(verdicts, variant))
+        print_json(bbr.to_json(verdicts, variant))
     else:
         say(*plain(bbr.table(verdicts)), sep="\n")
     return OK
-
-
-def _print_json(value: object) -> None:
-    print(json_format.dumps(value, indent=1, allow_nan=False))

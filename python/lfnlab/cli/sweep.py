@@ -18,6 +18,7 @@ from lfnlab.cli.options import (
     Report,
     Set,
     backend,
+    print_json,
     settings,
     with_settings,
 )
@@ -184,8 +185,6 @@ def list_(
         directory: Results directory.
         json: Print a JSON list.
     """
-    from json import dumps
-
     import polars as pl
 
     from lfnlab.results.index import Catalog
@@ -206,7 +205,7 @@ def list_(
         .collect()
     )
     if json:
-        print(dumps(runs.to_dicts(), indent=1))
+        print_json(runs.to_dicts())
         return _tell_damaged(catalog)
     for run in runs.iter_rows(named=True):
         laws = ",".join(run["laws"])
@@ -262,16 +261,16 @@ def show(directory: Path, key: str, /) -> int:
         directory: Results directory.
         key: Key of the run, or its first letters.
     """
-    from json import dumps
-
     from lfnlab.results import maintenance
     from lfnlab.results.integrity import provenance_of
     from lfnlab.results.store import read_json, read_text
 
     run = maintenance.find(directory, key)
     say(f"# {run / 'scenario.toml'}\n{read_text(run / 'scenario.toml')}")
-    print(f"# {run / 'provenance.json'}\n{dumps(provenance_of(run), indent=1)}")
-    print(f"# {run / 'summary.json'}\n{dumps(read_json(run / 'summary.json'), indent=1)}")
+    print(f"# {run / 'provenance.json'}")
+    print_json(provenance_of(run))
+    print(f"# {run / 'summary.json'}")
+    print_json(read_json(run / "summary.json"))
     return OK
 
 
@@ -378,10 +377,8 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
-    from json import dumps
-
     if as_json:
-        print(dumps(vars(estimate) | {"points": len(asked.design)}, indent=1))
+        print_json(vars(estimate) | {"points": len(asked.design)})
         return
     todo = estimate.runs - estimate.there
     say(
@@ -404,8 +401,6 @@ def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
 
 
 def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
-    from json import dumps
-
     from lfnlab.analysis.table import Table, plain, with_interval
 
     equals = tuned.equals()
@@ -420,7 +415,7 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
             "equals": [trial.point for trial in equals],
             "trials": [{"point": trial.point, "values": trial.values} for trial in tuned.trials],
         }
-        print(dumps(said, indent=1))
+        print_json(said)
         return
     keys = tuple(search.over)
     rows = [
@@ -443,8 +438,6 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
 
 
 def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
-    from json import dumps
-
     failures = [
         f"{', '.join(f'{key} = {value}' for key, value in failed.factors.items())}, "
         f"seed {failed.seed}: {failed.error}"
@@ -460,7 +453,7 @@ def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
             ],
             "failures": [vars(failed) for failed in results.failures],
         }
-        print(dumps(said, indent=1, default=lambda number: number.item()))
+        print_json(said)
         return
     _print_tables(results)
     say(line(f"{len(results.runs):,} runs in {results.root}"))

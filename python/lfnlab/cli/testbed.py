@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Json, Out, Set, backend, naming_options, settings, with_settings
+from lfnlab.cli.options import (
+    Json,
+    Out,
+    Set,
+    backend,
+    naming_options,
+    print_json,
+    settings,
+    with_settings,
+)
 from lfnlab.errors import UsageError
 from lfnlab.machine import needs_linux
 from lfnlab.printable import say
@@ -171,7 +180,7 @@ def on_kernel(
     )
     page = write_report(results, tables={"Test bed": Table(("test bed", ""), rows, 1)})
     if json:
-        print(json_.dumps(to_json(results), indent=1, allow_nan=False))
+        print_json(to_json(results))
     else:
         for table in summary_tables(results):
             say(*plain(table), sep="\n")
@@ -251,7 +260,7 @@ def agree(
         },
     )
     if json:
-        print(json_.dumps(agreement.to_json(), indent=1, allow_nan=False))
+        print_json(agreement.to_json())
     else:
         say(*plain(agreement.table()), *agreement.notes, f"report: {page.resolve()}", sep="\n")
     for name, why in agreement.invalid.items():

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json as json_
 import math
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter, validators
 
+from lfnlab.cli.options import print_json
 from lfnlab.errors import UsageError
 from lfnlab.printable import say
-from lfnlab.results import output
+from lfnlab.scenario.quantity import BITS_PER_S, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-RATES = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
+RATES = BITS_PER_S
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 SIZES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
-FORMS = ("png", "pdf", "svg")
 
 Out = Annotated[
     Path | None, Parameter(alias="-o", help="Draw into FILE.png, FILE.pdf or FILE.svg.")
@@ -45,7 +43,7 @@ def tell(
         draw(out, figure)
     if as_json:
         noted = {**result, "notes": list(notes)} if notes else result
-        print(json_.dumps(_without_nan(noted), indent=1, allow_nan=False))
+        print_json(noted)
         return 0
     say(*plain(Table(headings, tuple(rows), 1)), sep="\n")
     say(*notes, sep="\n", end="\n" if notes else "")
@@ -56,24 +54,10 @@ def tell(
 
 def draw(out: Path, figure: Any) -> None:
     """Writes what ``figure()`` makes in the form that the name ends in."""
-    from lfnlab.figures.plot import rendered
+    from lfnlab.figures.drawing import Drawing, check_file
 
-    form = out.suffix.removeprefix(".")
-    if form not in FORMS:
-        raise UsageError(
-            f'--out: "{out}"; allowed endings: {", ".join(f".{name}" for name in FORMS)}'
-        )
-    output.refuse_others(out)
-    output.write(out, rendered(figure(), (form,))[form])
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    check_file("--out", out)
+    Drawing(figure(), "", "").save(out)
 
 
 def names(text: str) -> list[str]:
@@ -169,12 +153,11 @@ def pair(option: str, text: str) -> tuple[float, float]:
 
 def quantity(option: str, text: str, units: Mapping[str, float], *, zero: bool = False) -> float:
     """A number with one of these units, above 0, or ``zero`` too."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(\S+)\s*", text)
-    if found is None or found[2] not in units:
+    value = parsed(text, units)
+    if value is None:
         raise UsageError(
             f'{option}: "{text}" is not a number and a unit; allowed units: {", ".join(units)}'
         )
-    value = float(found[1]) * units[found[2]]
     if value <= 0 and not (zero and value == 0):
         raise UsageError(f'{option}: "{text}" is not above 0')
     return value

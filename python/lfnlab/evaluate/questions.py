@@ -33,7 +33,7 @@ class Question:
         places: where; a quick evaluation takes the first ``quick``.
         bad: whether more or less is worse.
         bound: beyond it a figure can be a finding.
-        unit, scale: of the printed figure.
+        unit: of the printed figure.
         beside: whether the flow is beside one of each comparator.
         quick: how many places a quick evaluation has.
     """
@@ -46,10 +46,14 @@ class Question:
     places: Sequence[Place]
     bad: Literal["more", "less"]
     bound: float
-    unit: str = "%"
-    scale: float = 100.0
+    unit: Literal["%", "ms", "RTT", ""] = "%"
     beside: bool = False
     quick: int = 1
+
+    @property
+    def scale(self) -> float:
+        """Factor of the printed figure."""
+        return {"%": 100.0, "ms": 1e3}.get(self.unit, 1.0)
 
 
 def bound_of(question: Question) -> str:
@@ -70,32 +74,57 @@ FOUR_BUFFERS = tuple(Place("50Mbit/s", "40ms", f"{size}bdp") for size in (0.1, 0
 TWO_SECONDS_S, OUTAGE_END_S = 14.0, 40.0
 """A sender may find the outage out in two seconds."""
 
+INCASTS: tuple[tuple[str, str, Measure, float, Literal["", "%"]], ...] = (
+    (
+        "incast",
+        "time until all flows are complete, over that of a full link",
+        measures.last_completion(scenarios.INCAST * 64e3 * 8 / 1e9),
+        50.0,
+        "",
+    ),
+    (
+        "incast-timeouts",
+        "flows that had a retransmission timeout",
+        measures.with_timeouts,
+        0.9,
+        "%",
+    ),
+)
+
+
+def _goodput(
+    name: str, flows: str, build: Build, places: Sequence[Place], bound: float, quick: int = 1
+) -> Question:
+    what, measure = "goodput, of what the link can carry", measures.efficiency
+    return Question(name, what, flows, build, measure, places, "less", bound, quick=quick)
+
+
+def _dropped(
+    name: str, flows: str, build: Build, places: Sequence[Place], bound: float, quick: int = 1
+) -> Question:
+    what, measure = "packets dropped", measures.drop_rate
+    return Question(name, what, flows, build, measure, places, "more", bound, quick=quick)
+
+
 QUESTIONS = {
     question.name: question
     for question in (
-        Question(
-            "outage",
-            "segments sent in each round trip from 2 s after the path failed",
-            "one flow; the link fails after 12 s",
-            scenarios.changed(scenarios.outage("forward")),
-            measures.sent_in_outage(TWO_SECONDS_S, OUTAGE_END_S),
-            (ONE, replace(ONE, rtt="200ms")),
-            "more",
-            1.0,
-            "",
-            1.0,
-        ),
-        Question(
-            "no-feedback",
-            "segments sent in each round trip from 2 s after the last ACK",
-            "one flow; the link of the ACKs fails after 12 s",
-            scenarios.changed(scenarios.outage("reverse")),
-            measures.sent_in_outage(TWO_SECONDS_S, OUTAGE_END_S),
-            (ONE, replace(ONE, rtt="200ms")),
-            "more",
-            1.0,
-            "",
-            1.0,
+        *(
+            Question(
+                name,
+                f"segments sent in each round trip from 2 s after {event}",
+                f"one flow; {what} after 12 s",
+                scenarios.changed(scenarios.outage(direction)),
+                measures.sent_in_outage(TWO_SECONDS_S, OUTAGE_END_S),
+                (ONE, replace(ONE, rtt="200ms")),
+                "more",
+                1.0,
+                "",
+            )
+            for name, event, what, direction in (
+                ("outage", "the path failed", "the link fails", "forward"),
+                ("no-feedback", "the last ACK", "the link of the ACKs fails", "reverse"),
+            )
         ),
         Question(
             "crowd",
@@ -117,16 +146,12 @@ QUESTIONS = {
             "more",
             1.0,
             "RTT",
-            1.0,
         ),
-        Question(
+        _dropped(
             "loss",
-            "packets dropped",
             "four flows",
             scenarios.alone(4),
-            measures.drop_rate,
             (*FOUR_BUFFERS, Place("200Mbit/s", "40ms", "0.1bdp")),
-            "more",
             0.02,
             quick=2,
         ),
@@ -140,14 +165,11 @@ QUESTIONS = {
             "more",
             0.05,
         ),
-        Question(
+        _dropped(
             "pauses",
-            "packets dropped",
             "one flow whose application is active for two of five seconds",
             scenarios.pauses,
-            measures.drop_rate,
             (replace(ONE, buffer="0.25bdp"), ONE),
-            "more",
             0.02,
         ),
         Question(
@@ -182,7 +204,6 @@ QUESTIONS = {
             "less",
             0.8,
             "",
-            1.0,
         ),
         Question(
             "newcomer",
@@ -218,7 +239,6 @@ QUESTIONS = {
             "more",
             10.0,
             "RTT",
-            1.0,
         ),
         Question(
             "long-beside-short",
@@ -242,71 +262,43 @@ QUESTIONS = {
             beside=True,
             quick=2,
         ),
-        Question(
-            "harm-rate",
-            "harm to the other flow's goodput",
-            "one flow beside one of the other law; the other law alone",
-            scenarios.pair_and_alone,
-            measures.harm_to_rate,
-            MIXED,
-            "more",
-            0.75,
-            "",
-            1.0,
-            beside=True,
-            quick=2,
+        *(
+            Question(
+                f"harm-{name}",
+                f"harm to the other flow's {what}",
+                "one flow beside one of the other law; the other law alone",
+                scenarios.pair_and_alone,
+                measure,
+                MIXED,
+                "more",
+                bound,
+                "",
+                beside=True,
+                quick=2,
+            )
+            for name, what, measure, bound in (
+                ("rate", "goodput", measures.harm_to_rate, 0.75),
+                ("delay", "queueing delay", measures.harm_to_delay, 0.75),
+                ("loss", "loss", measures.harm_to_loss, 0.95),
+            )
         ),
-        Question(
-            "harm-delay",
-            "harm to the other flow's queueing delay",
-            "one flow beside one of the other law; the other law alone",
-            scenarios.pair_and_alone,
-            measures.harm_to_delay,
-            MIXED,
-            "more",
-            0.75,
-            "",
-            1.0,
-            beside=True,
-            quick=2,
-        ),
-        Question(
-            "harm-loss",
-            "harm to the other flow's loss",
-            "one flow beside one of the other law; the other law alone",
-            scenarios.pair_and_alone,
-            measures.harm_to_loss,
-            MIXED,
-            "more",
-            0.95,
-            "",
-            1.0,
-            beside=True,
-            quick=2,
-        ),
-        Question(
-            "starves-other",
-            "time in which the other flow has less than a tenth of its fair share",
-            "one flow beside one of the other law",
-            scenarios.pair,
-            measures.starved(1),
-            MIXED,
-            "more",
-            0.1,
-            beside=True,
-            quick=2,
-        ),
-        Question(
-            "starves",
-            "time in which it has itself less than a tenth of its fair share",
-            "one flow beside one of the other law",
-            scenarios.pair,
-            measures.starved(0),
-            MIXED,
-            "more",
-            0.1,
-            beside=True,
-            quick=2,
+        *(
+            Question(
+                name,
+                f"time in which {who} less than a tenth of its fair share",
+                "one flow beside one of the other law",
+                scenarios.pair,
+                measures.starved(place),
+                MIXED,
+                "more",
+                0.1,
+                beside=True,
+                quick=2,
+            )
+            for name, who, place in (
+                ("starves-other", "the other flow has", 1),
+                ("starves", "it has itself", 0),
+            )
         ),
         Question(
             "media-delay",
@@ -318,7 +310,6 @@ QUESTIONS = {
             "more",
             0.1,
             "ms",
-            1e3,
         ),
         Question(
             "media-loss",
@@ -340,7 +331,6 @@ QUESTIONS = {
             "more",
             0.1,
             "ms",
-            1e3,
         ),
         Question(
             "short-others",
@@ -352,7 +342,6 @@ QUESTIONS = {
             "more",
             10.0,
             "RTT",
-            1.0,
             beside=True,
         ),
         Question(
@@ -366,37 +355,29 @@ QUESTIONS = {
             0.5,
             beside=True,
         ),
-        Question(
+        _goodput(
             "tail-drop",
-            "goodput, of what the link can carry",
             "one flow",
             scenarios.alone(),
-            measures.efficiency,
             (
                 Place("100Mbit/s", "40ms", "0.1bdp"),
                 Place("10Mbit/s", "20ms", "1bdp"),
                 Place("100Mbit/s", "100ms", "0.25bdp", "60s"),
                 Place("1Gbit/s", "20ms", "0.5bdp", "30s"),
             ),
-            "less",
             0.6,
         ),
-        Question(
+        _goodput(
             "wired",
-            "goodput, of what the link can carry",
             "one flow, no loss except of the queue",
             scenarios.alone(),
-            measures.efficiency,
             (Place("100Mbit/s", "20ms", "1bdp"), Place("500Mbit/s", "10ms", "1bdp", "30s")),
-            "less",
             0.8,
         ),
-        Question(
+        _goodput(
             "wireless",
-            "goodput, of what the link can carry",
             "one flow",
             scenarios.changed(scenarios.wireless),
-            measures.efficiency,
             (
                 replace(ONE, special="random loss of 1 in 1000"),
                 replace(ONE, special="loss in bursts of 10, 1 in 500 packets"),
@@ -405,21 +386,17 @@ QUESTIONS = {
                 replace(ONE, special="1 in 10 ACKs lost"),
                 replace(ONE, special="a rate that changes between 0.3 and 1", duration="45s"),
             ),
-            "less",
             0.25,
             quick=5,
         ),
-        Question(
+        _goodput(
             "aqm",
-            "goodput, of what the link can carry",
             "one flow",
             scenarios.queue,
-            measures.efficiency,
             tuple(
                 replace(ONE, special=kind, buffer="4bdp")
                 for kind in ("fq-codel", "pie", "codel", "red")
             ),
-            "less",
             0.6,
             quick=2,
         ),
@@ -433,7 +410,6 @@ QUESTIONS = {
             "more",
             0.1,
             "ms",
-            1e3,
         ),
         Question(
             "marks",
@@ -448,7 +424,6 @@ QUESTIONS = {
             "more",
             1.0,
             "RTT",
-            1.0,
         ),
         Question(
             "tunnel",
@@ -463,7 +438,6 @@ QUESTIONS = {
             "more",
             1.0,
             "RTT",
-            1.0,
         ),
         Question(
             "cheated",
@@ -476,50 +450,38 @@ QUESTIONS = {
             0.25,
             quick=3,
         ),
-        Question(
+        _goodput(
             "longer-path",
-            "goodput, of what the link can carry",
             "one flow; 60 ms longer from 15 to 25 s",
             scenarios.changed(scenarios.longer_path),
-            measures.efficiency,
             (ONE, replace(ONE, buffer="0.25bdp")),
-            "less",
             0.5,
         ),
-        Question(
+        _dropped(
             "thin",
-            "packets dropped",
             "two flows",
             scenarios.alone(2),
-            measures.drop_rate,
             (
                 Place("128kbit/s", "400ms", "8 packets", "120s", "20s"),
                 Place("32kbit/s", "100ms", "4 packets", "300s", "60s"),
             ),
-            "more",
             0.25,
         ),
-        Question(
+        _goodput(
             "high-delay",
-            "goodput, of what the link can carry",
             "one flow",
             scenarios.alone(),
-            measures.efficiency,
             (
                 Place("20Mbit/s", "600ms", "1bdp", "120s", "40s"),
                 Place("20Mbit/s", "600ms", "0.25bdp", "120s", "40s"),
             ),
-            "less",
             0.4,
         ),
-        Question(
+        _goodput(
             "late-packets",
-            "goodput, of what the link can carry",
             "one flow; 1 in 20 packets is 15 ms late",
             scenarios.changed(scenarios.late),
-            measures.efficiency,
             (ONE,),
-            "less",
             0.5,
         ),
         Question(
@@ -546,33 +508,19 @@ QUESTIONS = {
             0.4,
             quick=2,
         ),
-        Question(
-            "incast",
-            "time until all flows are complete, over that of a full link",
-            f"{scenarios.INCAST} flows of 64 kB that start within 1 ms",
-            scenarios.incast,
-            measures.last_completion(scenarios.INCAST * 64e3 * 8 / 1e9),
-            (
-                Place("1Gbit/s", "1ms", "64 packets", "5s", "0s"),
-                Place("1Gbit/s", "1ms", "256 packets", "5s", "0s"),
-            ),
-            "more",
-            50.0,
-            "",
-            1.0,
-        ),
-        Question(
-            "incast-timeouts",
-            "flows that had a retransmission timeout",
-            f"{scenarios.INCAST} flows of 64 kB that start within 1 ms",
-            scenarios.incast,
-            measures.with_timeouts,
-            (
-                Place("1Gbit/s", "1ms", "64 packets", "5s", "0s"),
-                Place("1Gbit/s", "1ms", "256 packets", "5s", "0s"),
-            ),
-            "more",
-            0.9,
+        *(
+            Question(
+                name,
+                what,
+                f"{scenarios.INCAST} flows of 64 kB that start within 1 ms",
+                scenarios.incast,
+                measure,
+                tuple(Place("1Gbit/s", "1ms", f"{n} packets", "5s", "0s") for n in (64, 256)),
+                "more",
+                bound,
+                unit,
+            )
+            for name, what, measure, bound, unit in INCASTS
         ),
     )
 }

@@ -48,55 +48,41 @@ Tell = Callable[[Work, float], None]
 
 
 class Backend(Protocol):
-    """Where runs run: the simulator, or a TCP whose runs have the same files."""
+    """Where runs run: the simulator, or a TCP whose runs have the same files.
+
+    The bodies are the simulator's.
+    """
 
     name: str
 
     def check(self, scenario: _core.Scenario, limit_bytes: int | None = None) -> None:
         """Raise ScenarioError if it cannot run there, or within the limit."""
-
-    def is_random(self, scenario: _core.Scenario) -> bool:
-        """Whether runs with other seeds are other runs."""
-
-    def memory_bytes(self, estimated_bytes: int) -> int:
-        """Memory of a run for which the simulator is estimated to need so much."""
-
-    def keys(self, scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
-        """The addresses of the runs with these seeds."""
-
-    def simulate(
-        self, scenario: _core.Scenario, command: str, tell: Callable[[float], bool] | None = None
-    ) -> Files | None:
-        """The files of one run for the store; None if ``tell`` cancelled it."""
-
-
-class Simulator:
-    """The simulator of this package."""
-
-    name = "simulator"
-
-    def check(self, scenario: _core.Scenario, limit_bytes: int | None = None) -> None:
-        """As :meth:`Backend.check`; it runs whatever could be read."""
         if limit_bytes is not None:
             scenario.check_memory(limit_bytes)
 
     def is_random(self, scenario: _core.Scenario) -> bool:
-        """As :meth:`Backend.is_random`."""
+        """Whether runs with other seeds are other runs."""
         return scenario.is_random
 
     def memory_bytes(self, estimated_bytes: int) -> int:
-        """As :meth:`Backend.memory_bytes`."""
+        """Memory of a run for which the simulator is estimated to need so much."""
         return estimated_bytes
 
     def keys(self, scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
-        """As :meth:`Backend.keys`."""
+        """The addresses of the runs with these seeds."""
         return run_keys(scenario, seeds)
 
     def simulate(
         self, scenario: _core.Scenario, command: str, tell: Callable[[float], bool] | None = None
     ) -> Files | None:
-        """As :meth:`Backend.simulate`."""
+        """The files of one run for the store; None if ``tell`` cancelled it."""
         return simulate(scenario, command, tell)
+
+
+class Simulator(Backend):
+    """The simulator of this package."""
+
+    name = "simulator"
 
 
 SIMULATOR = Simulator()

@@ -72,6 +72,14 @@ def from_zero(grid: Sequence[Axes], axis: str = "y") -> None:
             axes.set_ylim(bottom=0.0) if axis == "y" else axes.set_xlim(left=0.0)
 
 
+def cut(grid: Sequence[Axes], count: int, columns: int) -> None:
+    """Remove panels without data; the last panel of each column shows the numbers of the axis."""
+    for axes in grid[count:]:
+        axes.remove()
+    for axes in grid[max(0, count - columns) : count]:
+        axes.tick_params(labelbottom=True)
+
+
 def panels(
     titles: Sequence[str],
     panel_in: tuple[float, float],
@@ -95,14 +103,11 @@ def panels(
     size = (panel_in[0] * columns, 0.45 + rows * (panel_in[1] + tall_in))
     figure = Figure(figsize=size)
     grid: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, **shared).flatten())
-    for axes in grid[len(told) :]:
-        axes.remove()
     for axes, title in zip(grid, told, strict=False):
         axes.set_title(title, pad=2)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(Plain())
-    for axes in grid[max(0, len(told) - columns) : len(told)]:
-        axes.tick_params(labelbottom=True)
+    cut(grid, len(told), columns)
     return figure, grid[: len(told)]
 
 

@@ -26,7 +26,7 @@ from lfnlab.control_laws.registry import look
 from lfnlab.errors import MetricError
 from lfnlab.figures.columns import Plain
 from lfnlab.figures.factors import named, ordered, panel_name, series_name
-from lfnlab.figures.layout import from_zero, legend, panels, width_in, wrapped
+from lfnlab.figures.layout import cut, from_zero, legend, panels, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.figures.spread import DOT, Spread, spread
 from lfnlab.metrics import goodput_bins, jain_over_time
@@ -239,14 +239,6 @@ def _bar_panel(
             reach = [[mean - of.ends[0]], [of.ends[1] - mean]]
             axes.errorbar(mean, place, xerr=reach, fmt="none", ecolor=INK, capsize=2.5, lw=1.0)
         yield from of.marks
-
-
-def cut(grid: Sequence[Axes], count: int, columns: int) -> None:
-    """Remove panels without data; the last panel of each column shows the numbers of the axis."""
-    for axes in grid[count:]:
-        axes.remove()
-    for axes in grid[max(0, count - columns) : count]:
-        axes.tick_params(labelbottom=True)
 
 
 def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabel: str) -> Figure:

@@ -11,9 +11,9 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from lfnlab.control_laws.registry import look
 from lfnlab.figures.columns import Plain
-from lfnlab.figures.layout import legend, wrapped
+from lfnlab.figures.layout import cut, legend, wrapped
 from lfnlab.figures.looks import looks
-from lfnlab.figures.plot import INK, cut, house_style
+from lfnlab.figures.plot import INK, house_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ where a tool does not tell. The other tables are missing, but ``goodput.parquet`
 in the tool's own intervals.
 
 An importer is a module of this folder with a function ``read(file: Path) -> Measurement``, and an
-entry of :data:`IMPORTERS`. ``lfn import NAME FILE`` follows from these.
+entry of ``IMPORTERS`` in ``lfnlab.cli.results``. ``lfn import NAME FILE`` follows from these.
 """
 
 from __future__ import annotations
@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-IMPORTERS = {
-    "iperf3": """Store a measurement of iperf3, to plot with simulated flows.
-
-    Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
-
-        lfn import iperf3 measured.json --out measured
-        lfn plot lfn-results measured --y goodput_bps
-
-    Args:
-        file: Output of `iperf3 -J` at the client or the server.
-    """,
-}
-"""Modules of this folder, and the help of their commands."""
 MOST_BYTES = 64 << 20
 """Of a file: a day of one stream, second by second, has less."""
 _UNTOLD: dict[str, Any] = {

@@ -13,7 +13,7 @@ from lfnlab.experiment.run import execute
 from lfnlab.scenario.elements import Change
 from lfnlab.suite import bbr
 from lfnlab.suite.bbr import checks, paths
-from lfnlab.suite.bbr.seen import DRAIN, Seen
+from lfnlab.suite.bbr.seen import DRAIN, Seen, checked
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "bbr-cases.md"
 
@@ -59,8 +59,8 @@ def test_a_case_without_what_it_wants_fails(tmp_path: Path) -> None:
     """On a path that stays as it is nothing is lost, and no phase ends by time."""
     seen = Seen(execute([Case(paths.path(), {})], out=tmp_path, jobs=1).runs[0])
     for wanted in (checks.drain_by_time, checks.down_by_time, checks.probe_rtt_in_startup):
-        assert not all(check.holds for check in wanted(seen))
-    assert [check.holds for check in checks.down_by_inflight(seen)] == [False]
+        assert not all(check.holds for check in checked(wanted, seen))
+    assert [check.holds for check in checked(checks.down_by_inflight, seen)] == [False]
 
 
 def test_the_command_prints_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

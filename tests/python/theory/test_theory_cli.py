@@ -9,8 +9,8 @@ import pytest
 
 from lfnlab import law, laws
 from lfnlab.cli import app as cli
-from lfnlab.figures import plot
 from lfnlab.figures import theory as figures
+from lfnlab.figures.drawing import Drawing
 from lfnlab.theory.fluid import Bottleneck, synchronised
 from marks import faults
 
@@ -112,8 +112,8 @@ def test_figures_hold_what_they_draw(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     drawn: list[Figure] = []
-    rendered = plot.rendered
-    monkeypatch.setattr(plot, "rendered", lambda f, kinds: drawn.append(f) or rendered(f, kinds))
+    save = Drawing.save
+    monkeypatch.setattr(Drawing, "save", lambda d, file: drawn.append(d.figure) or save(d, file))
     known = ",".join(law.name for law in laws())
     call(capsys, *[known if a == "ALL" else a for a in arguments], "--out", str(tmp_path / "f.png"))
     (figure,) = drawn

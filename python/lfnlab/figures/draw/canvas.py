@@ -13,7 +13,7 @@ from lfnlab.control_laws.registry import laws
 from lfnlab.errors import UsageError
 from lfnlab.figures.columns import Plain, PlainLog, axis_of
 from lfnlab.figures.draw.choice import LAW_AND_ROUTE, MOST_PANELS, MOST_TOLD
-from lfnlab.figures.layout import legend, wrapped
+from lfnlab.figures.layout import cut, legend, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.results.cases import COMPARED
 from lfnlab.results.runs import short
@@ -90,11 +90,9 @@ class Canvas:
             tall = max(title.count("\n") for title in titles)
             size = (panel_in * columns, 0.6 + (1.7 + 0.15 * tall) * rows)
         figure = Figure(figsize=size)
-        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flatten()
-        for axes in grid[count:]:
-            axes.remove()
-        for axes in grid[max(0, count - columns) : count]:
-            axes.tick_params(labelbottom=True)
+        panes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        grid: list[Axes] = list(panes.flatten())
+        cut(grid, count, columns)
         for axes, title in zip(grid, titles, strict=False):
             axes.set_title(title, pad=2)
             for name, axis, scaled in (
@@ -108,7 +106,7 @@ class Canvas:
                     axis.set_minor_formatter(PlainLog(minor_thresholds=(1.0, 0.5)))
                 else:
                     axis.set_major_formatter(Plain())
-        return figure, list(grid[:count])
+        return figure, grid[:count]
 
     def parts(self) -> Iterator[pl.DataFrame]:
         """The rows of each panel."""

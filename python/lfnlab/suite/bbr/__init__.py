@@ -17,7 +17,7 @@ from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.suite.bbr.examples import EXAMPLES, Example
 from lfnlab.suite.bbr.paths import LAW
-from lfnlab.suite.bbr.seen import Check, Seen
+from lfnlab.suite.bbr.seen import Check, Seen, checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ def run(
         (e.number, e.change(scouts[e.number], path) if e.change else path) for e, path in ready
     ]
     seen = run_all(final, "cases")
-    return [Verdict(e, tuple(e.checks(seen[e.number]))) for e in examples]
+    return [Verdict(e, tuple(checked(e.checks, seen[e.number]))) for e in examples]
 
 
 def table(verdicts: Sequence[Verdict]) -> Table:

@@ -22,11 +22,11 @@ from lfnlab.suite.bbr.seen import (
     STATES,
     UNDO,
     UP,
+    Absent,
     Check,
     Phase,
     Seen,
     follows,
-    missing,
     name,
 )
 
@@ -95,9 +95,7 @@ def inflight_reaches(seen: Seen, phase: Phase, limit: float, what: str) -> Check
 
 def drain_by_inflight(seen: Seen) -> list[Check]:
     """Case 3."""
-    drain = seen.first(DRAIN)
-    if drain is None:
-        return missing(DRAIN)
+    drain = seen.stay(DRAIN)
     bdp = max(seen.bdp(drain.end - 1), seen.quantum(drain.end - 1))
     rounds = int(seen.round[drain.end] - seen.round[drain.start])
     then = seen.following(drain)
@@ -111,9 +109,7 @@ def drain_by_inflight(seen: Seen) -> list[Check]:
 
 def drain_by_time(seen: Seen) -> list[Check]:
     """Case 4."""
-    drain = seen.first(DRAIN)
-    if drain is None:
-        return missing(DRAIN)
+    drain = seen.stay(DRAIN)
     bdp = max(seen.bdp(drain.end - 1), seen.quantum(drain.end - 1))
     least = float(seen.inflight[drain.start : drain.end].min())
     rounds = int(seen.round[min(drain.end, len(seen.t_s) - 1)] - seen.round[drain.start])
@@ -130,9 +126,7 @@ def drain_by_time(seen: Seen) -> list[Check]:
 
 def up_by_plateau(seen: Seen) -> list[Check]:
     """Case 5."""
-    up = seen.first(UP)
-    if up is None:
-        return missing(UP)
+    up = seen.stay(UP)
     end = min(up.end, len(seen.t_s) - 1)
     rounds = int(seen.round[end] - seen.round[up.start])
     lost = int(seen.retransmits[end] - seen.retransmits[up.start])
@@ -145,9 +139,7 @@ def up_by_plateau(seen: Seen) -> list[Check]:
 
 def limited_up_by_loss(seen: Seen) -> list[Check]:
     """Case 6."""
-    up = seen.first(UP, 2.0)
-    if up is None:
-        return missing(UP)
+    up = seen.stay(UP, 2.0)
     loss_s = seen.changes_s[-2]
     end = min(up.end, len(seen.t_s) - 1)
     left_s = float(seen.t_s[end])
@@ -172,9 +164,7 @@ def stays(seen: Seen) -> list[Check]:
     startup = seen.phases[0]
     loss_s = seen.changes_s[0]
     left_s = float(seen.t_s[startup.end - 1])
-    up = seen.first(UP, 2.0)
-    if up is None:
-        return missing(UP)
+    up = seen.stay(UP, 2.0)
     then = seen.following(up)
     return [
         Check("it stays in Startup without losses", left_s >= loss_s, f"until {left_s:.3f} s"),
@@ -201,7 +191,7 @@ def down_by_inflight(seen: Seen) -> list[Check]:
         None,
     )
     if down is None:
-        return missing(DOWN)
+        raise Absent(DOWN)
     long = float(seen.long[down.end - 1])
     headroom = max(long - max(0.15 * long, 1), MIN_CWND)
     limit = min(headroom, max(seen.bdp(down.end - 1), seen.quantum(down.end - 1)))
@@ -217,7 +207,7 @@ def down_by_time(seen: Seen) -> list[Check]:
     up = seen.first(UP)
     down = up and seen.following(up)
     if down is None or down.state != DOWN:
-        return missing(DOWN)
+        raise Absent(DOWN)
     stay_s = float(seen.t_s[min(down.end, len(seen.t_s) - 1)] - seen.t_s[down.start])
     return [
         Check("it lasts 2 to 3 s", 2.0 <= stay_s <= 3.0 + RTT_S, f"{stay_s:.3f} s"),
@@ -230,9 +220,7 @@ def down_by_time(seen: Seen) -> list[Check]:
 
 def probe_rtt(seen: Seen) -> list[Check]:
     """Case 10."""
-    found = seen.first(PROBE_RTT)
-    if found is None:
-        return missing(PROBE_RTT)
+    found = seen.stay(PROBE_RTT)
     start_s = float(seen.t_s[found.start])
     stay_s = float(seen.t_s[found.end]) - start_s
     half = max(0.5 * seen.bdp(found.end - 1), MIN_CWND)
@@ -256,9 +244,7 @@ def probe_rtt(seen: Seen) -> list[Check]:
 
 def probe_rtt_in_startup(seen: Seen) -> list[Check]:
     """Case 20."""
-    found = seen.first(PROBE_RTT)
-    if found is None:
-        return missing(PROBE_RTT)
+    found = seen.stay(PROBE_RTT)
     before = {int(state) for state in seen.state[: found.start]}
     return [
         Check("it comes before the pipe is full", before == {STARTUP}, "from Startup"),
@@ -299,9 +285,7 @@ def skipped_probe_rtt(seen: Seen) -> list[Check]:
 
 def limited_refill(seen: Seen) -> list[Check]:
     """Case 22."""
-    refill = seen.first(REFILL)
-    if refill is None:
-        return missing(REFILL)
+    refill = seen.stay(REFILL)
     end = min(refill.end, len(seen.t_s) - 1)
     least = float(seen.inflight[refill.start : end].min())
     before, during = seen.bw_bps(refill.start), seen.bw[refill.start : end + 1]
@@ -331,7 +315,7 @@ def policed_flow(seen: Seen) -> list[Check]:
     """Case 17."""
     probing = np.flatnonzero(np.isin(seen.state, PROBE_BW))
     if not len(probing):
-        return missing(DOWN)
+        raise Absent(DOWN)
     bounded = np.flatnonzero((seen.bw_short > 0) & (seen.short > 0))
     bounded = bounded[bounded > probing[0]]
     last = len(seen.t_s) - 1
@@ -507,7 +491,7 @@ def up_by_loss(seen: Seen) -> list[Check]:
     i = seen.at(loss_s) - 1
     up = next((p for p in seen.phases if p.start <= i < p.end), None)
     if up is None or up.state != UP:
-        return missing(UP)
+        raise Absent(UP)
     end = min(up.end + 1, len(seen.t_s) - 1)
     left_s = float(seen.t_s[min(up.end, len(seen.t_s) - 1)])
     least = 0.7 * min(seen.bdp(i), seen.cwnd[i])

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lfnlab.results.runs import Run
 
 RTT_S, SAMPLE_S = 0.04, 0.001
@@ -89,6 +91,12 @@ class Seen:
                 return phase
         return None
 
+    def stay(self, state: int, after_s: float = 0.0) -> Phase:
+        """As :meth:`first`; raises Absent if there is none."""
+        if (phase := self.first(state, after_s)) is None:
+            raise Absent(state)
+        return phase
+
     def following(self, phase: Phase) -> Phase | None:
         """The stay after this one."""
         return next((other for other in self.phases if other.start == phase.end), None)
@@ -131,6 +139,16 @@ def follows(seen: Seen, phase: Phase | None, state: int, wanted: int) -> Check:
     return Check(says, then.state == wanted or passed, found)
 
 
-def missing(state: int) -> list[Check]:
-    """A case without the phase that it is about."""
-    return [Check(f"the flow comes to {STATES[state]}", False, "it does not")]
+def checked(checks: Callable[[Seen], list[Check]], seen: Seen) -> list[Check]:
+    """The checks of a case; one that fails if the flow does not come to its state."""
+    try:
+        return checks(seen)
+    except Absent as absent:
+        return [absent.check]
+
+
+class Absent(Exception):
+    """The flow of a case does not come to the state that the case is about."""
+
+    def __init__(self, state: int) -> None:
+        self.check = Check(f"the flow comes to {STATES[state]}", False, "it does not")
