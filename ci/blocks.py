@@ -37,19 +37,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lfnlab import LabError, Scenario
 from lfnlab.cli import doctor
 from lfnlab.cli.app import app
 from lfnlab.experiment.sweep import Sweep
 from lfnlab.experiment.tune import Search
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("*.md", "docs/**/*.md", "papers/*/README.md")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import polars as pl
 
 from lfnlab.errors import UsageError
 from lfnlab.formats.measurement import Measurement, content
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _COLUMNS = {"t_s": pl.Float64, "bytes": pl.Int64}
 

@@ -13,11 +13,9 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs/reference"
@@ -52,14 +50,13 @@ Each is a table of TOML. ``None`` means that the default of the simulator holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lfnlab.control_laws.prototype import Law
 
 ALL = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,6 @@ from lfnlab.figures.plot import rendered
 from lfnlab.laboratory import page as laboratory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import TextIO
+from typing import TextIO
 
 _ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x80-\x9f]")
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}

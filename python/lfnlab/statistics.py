@@ -7,13 +7,9 @@ differences seed by seed (:func:`paired`), not by two intervals that overlap or 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 FEW = 5
 """Of fewer runs an interval says little. Of three its t is 4.3, and it needs normal runs."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lfnlab import _core, kernel
 from lfnlab.errors import LawError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Linux's names of laws that differ from ours.
 LINUX_NAMES = {"highspeed": "hstcp"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,6 @@ from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab.formats.measurement import Measurement
 
 FRAMING_BYTES, HEADERS_BYTES = 14, 52

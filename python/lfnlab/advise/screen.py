@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,6 @@ from lfnlab.control_laws.prototype import is_prototype
 from lfnlab.theory.sawteeth import sawteeth
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab.advise.choices import Choice
     from lfnlab.advise.path import Path
 

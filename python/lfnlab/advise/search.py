@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import statistics as middle
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +24,6 @@ from lfnlab.experiment.run import execute
 from lfnlab.statistics import interval, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path as FilePath
-
     from lfnlab.advise.amounts import Amount, Span
     from lfnlab.advise.choices import Offer
     from lfnlab.advise.path import Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.advise import host
@@ -11,8 +12,6 @@ from lfnlab.analysis.table import Table, plain
 from lfnlab.statistics import finite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from lfnlab.advise.choices import Choice
     from lfnlab.advise.path import Measured
     from lfnlab.advise.search import Advice, Beside, Time

@@ -6,13 +6,12 @@ not scale with the rate, so on a slow link they are most of the background.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lfnlab.results.cases import Group
     from lfnlab.results.runs import Results, Run
     from lfnlab.statistics import Interval

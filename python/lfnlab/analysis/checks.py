@@ -8,14 +8,13 @@ decides a check that fails, and is the closest call of one that passes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from lfnlab.statistics import finite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from lfnlab.statistics import Interval
 
 

@@ -8,12 +8,11 @@ be tested* if the runs do not show what is asked.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lfnlab.analysis.checks import Check
 
 Verdict = Literal["holds", "does not hold", "undecided", "depends", "cannot be tested"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.theory.sawteeth import sawteeth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from lfnlab.results.runs import Results, Run
     from lfnlab.scenario.builder import Scenario
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis import background
@@ -11,8 +12,6 @@ from lfnlab.results.cases import LINK_METRICS, METRICS
 from lfnlab.results.runs import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis import background, run_length
 from lfnlab.statistics import FEW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from lfnlab.results.runs import Results, Run
 
 #: A round trip of VCP makes up for at most 2.5 of its routers' intervals of 200 ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,8 +15,6 @@ from lfnlab.errors import LawError, UsageError
 from lfnlab.printable import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab import advise as room
     from lfnlab.advise import Advice, Offer
 

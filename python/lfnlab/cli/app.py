@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -61,8 +62,6 @@ from lfnlab.errors import (
 from lfnlab.printable import line, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab.results.runs import Results
     from lfnlab.scenario.builder import Scenario
     from lfnlab.scenario.elements import FlowSettings

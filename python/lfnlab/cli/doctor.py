@@ -9,18 +9,16 @@ import os
 import shutil
 import socket
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from lfnlab import machine
 from lfnlab.cli.options import Json, print_json
 from lfnlab.errors import Unavailable
 from lfnlab.kernel import host, libbpf
 from lfnlab.printable import say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SYSCTL = Path("/proc/sys")
 TUN = Path("/dev/net/tun")

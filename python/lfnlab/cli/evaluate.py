@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +15,6 @@ from lfnlab.cli.progress import bar
 from lfnlab.printable import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lfnlab.evaluate import Evaluation
 
 OK = 0

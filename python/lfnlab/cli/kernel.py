@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import signal
 import subprocess
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -16,9 +17,6 @@ from lfnlab.errors import LabError, UsageError
 from lfnlab.kernel import host, loopback
 from lfnlab.machine import needs_linux
 from lfnlab.printable import say
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 CHECK_BYTES, CHECK_DROP_INTERVAL = 8_000_000, 500

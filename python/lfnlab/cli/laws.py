@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -16,9 +17,6 @@ from lfnlab.control_laws.registry import laws as all_laws
 from lfnlab.errors import LawError, UsageError
 from lfnlab.printable import say
 from lfnlab.results import output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 OK = 0
 

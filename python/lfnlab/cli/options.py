@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import isfinite
@@ -14,8 +15,6 @@ from cyclopts import Parameter, Token, validators
 from lfnlab.errors import ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from lfnlab.experiment.executor import Backend
     from lfnlab.scenario.builder import Scenario
 

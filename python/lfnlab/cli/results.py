@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,8 +14,6 @@ from lfnlab.printable import line, say
 from lfnlab.results import output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from lfnlab.figures.drawing import Drawing
     from lfnlab.formats.views import View
     from lfnlab.results.cases import Factor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,8 +29,6 @@ from lfnlab.machine import cores
 from lfnlab.printable import line, say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lfnlab.analysis.table import Table
     from lfnlab.experiment.plan import Estimate
     from lfnlab.experiment.sweep import Sweep

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,8 +29,6 @@ from lfnlab.results import output
 from lfnlab.testbed.validity import COALESCE, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab.scenario.elements import FlowSettings
 
 OK, DIFFERS, INVALID = 0, 1, 6

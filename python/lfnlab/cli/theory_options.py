@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter, validators
 
@@ -12,9 +13,6 @@ from lfnlab.cli.options import print_json
 from lfnlab.errors import UsageError
 from lfnlab.printable import say
 from lfnlab.scenario.quantity import BITS_PER_S, parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 RATES = BITS_PER_S
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}

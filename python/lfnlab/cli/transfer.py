@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json as json_
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,9 +15,6 @@ from lfnlab import _core
 from lfnlab.errors import LabError
 from lfnlab.machine import needs_linux
 from lfnlab.printable import lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 OK = 0
 Json = Annotated[

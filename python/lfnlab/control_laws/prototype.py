@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,8 +29,6 @@ from lfnlab.control_laws import header
 from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from lfnlab._core import Ack, Loss
 
 CALLBACKS = {

@@ -7,7 +7,9 @@ It shows evidence; whether a law is fit for the Internet is not its word.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import LabError, LawError, UsageError
@@ -19,9 +21,6 @@ from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from lfnlab.evaluate.scenarios import Place
     from lfnlab.experiment.run import Failed, Progress
     from lfnlab.results.runs import Results, Run

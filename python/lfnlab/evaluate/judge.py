@@ -7,6 +7,7 @@ ours is a figure within one of ours.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,8 +17,6 @@ from lfnlab.evaluate.questions import bound_of
 from lfnlab.statistics import interval, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.evaluate.criteria import Criterion
     from lfnlab.evaluate.questions import Question
     from lfnlab.evaluate.scenarios import Place

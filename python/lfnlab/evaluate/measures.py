@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,6 @@ import numpy as np
 from lfnlab import metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from lfnlab.results.runs import Run
     from lfnlab.results.summary import FlowSummary
 

@@ -6,6 +6,7 @@ sentence, if the comparators do better on the same seeds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -14,8 +15,6 @@ from lfnlab.evaluate.scenarios import Place
 from lfnlab.scenario.elements import Breaker
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab.evaluate.measures import Measure
     from lfnlab.evaluate.scenarios import Build
 

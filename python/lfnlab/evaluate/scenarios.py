@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lfnlab.errors import ScenarioError
 from lfnlab.evaluate.subjects import Subject
@@ -25,8 +25,6 @@ from lfnlab.scenario.elements import (
     Udp,
 )
 
-if TYPE_CHECKING:
-    from typing import Any
 START = "uniform(0s, 1s)"
 """Of the long flows: runs of different seeds differ, so that intervals exist."""
 MEDIA = "1Mbit/s"

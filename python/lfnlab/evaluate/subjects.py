@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,8 +12,6 @@ from lfnlab.control_laws.registry import law
 from lfnlab.scenario.elements import Router
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lfnlab.control_laws.prototype import Law
     from lfnlab.scenario.builder import Scenario
 

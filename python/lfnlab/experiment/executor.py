@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +21,6 @@ from lfnlab.results.provenance import code_version
 from lfnlab.results.store import run_files, run_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from distributed import Client
 
 Files = dict[str, bytes]

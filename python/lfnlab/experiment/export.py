@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,8 +20,6 @@ from lfnlab.results.store import EXPERIMENT
 from lfnlab.scenario.builder import Scenario, toml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from lfnlab.results.runs import Run
 
 

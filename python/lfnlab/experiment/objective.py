@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import math
 import operator
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import ScenarioError, UsageError
 from lfnlab.results.runs import metrics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from lfnlab.results.summary import Summary
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {

@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from lfnlab.control_laws import prototype
@@ -31,8 +32,6 @@ from lfnlab.results.store import Store
 from lfnlab.scenario.builder import Scenario
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lfnlab.control_laws.prototype import Law
     from lfnlab.scenario.elements import FlowSettings
 

@@ -7,6 +7,7 @@ A sweep is a scenario file with a table ``[sweep]``, or a scenario and a
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -21,8 +22,6 @@ from lfnlab.scenario.builder import Scenario, anchored, toml
 from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.experiment.run import Options, Progress
     from lfnlab.results.runs import Results
 

@@ -11,7 +11,9 @@ computed from those alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
@@ -24,9 +26,6 @@ from lfnlab.experiment.sweep import Sweep, lasting, located, split
 from lfnlab.statistics import Interval, interval, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from lfnlab.experiment.run import Progress
     from lfnlab.results.runs import Results
     from lfnlab.scenario.builder import Scenario

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -17,8 +18,6 @@ from lfnlab.results.cases import METRICS
 from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import polars as pl
     from numpy.typing import NDArray
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from lfnlab.html import head
 from lfnlab.results.integrity import provenance_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from lfnlab.evaluate import Answer, Criterion, Evaluation
 
 _CLASSES = {"finding": "fails", "beyond": "open", "not decided": "open", "no figure": "open"}

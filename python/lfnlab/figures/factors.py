@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
@@ -13,8 +14,6 @@ from lfnlab.results.runs import short
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from lfnlab.results.cases import Factor, Group
 
 Mark = Literal["bars", "lines", "cells", "points"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from matplotlib.textpath import text_to_path
 from lfnlab.figures.columns import Plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 

@@ -7,14 +7,12 @@ law) have different dashes, markers and hatching.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from lfnlab.control_laws.registry import laws, look
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
 
 K = TypeVar("K", bound="Hashable")
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
     from markdown_it.token import Token
 
 _DOWN = 2

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -34,9 +35,6 @@ from lfnlab.results.output import MARK
 from lfnlab.results.runs import route, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     import polars as pl
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes

@@ -6,8 +6,10 @@ import os
 import re
 import shlex
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -28,9 +30,6 @@ from lfnlab.results.runs import origin
 from lfnlab.results.store import check_layout, read_text, replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
     from lfnlab.analysis.finding import Finding

@@ -10,18 +10,16 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from lfnlab import metrics
 from lfnlab.errors import UsageError
 from lfnlab.formats.measurement import Measurement, content
 from lfnlab.statistics import finite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 # What a segment's payload is short of the path's MTU: IPv4 or IPv6 and TCP, with timestamps or not.
 _HEADERS_BYTES = (52, 40, 72, 60)

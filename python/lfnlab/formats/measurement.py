@@ -14,8 +14,10 @@ import hashlib
 import io
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import StoreError, UsageError
@@ -24,9 +26,6 @@ from lfnlab.results.output import unique
 from lfnlab.results.store import LAYOUT_FILE, recorded, refuse_foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     import polars as pl
 
 MOST_BYTES = 64 << 20

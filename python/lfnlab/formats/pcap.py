@@ -39,8 +39,10 @@ packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -74,10 +76,6 @@ from lfnlab.results.integrity import tables_of
 from lfnlab.results.output import MARK, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from typing import BinaryIO
-
     from numpy.typing import NDArray
 
     from lfnlab.results.runs import Run

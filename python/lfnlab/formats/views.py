@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 View = Literal["sender", "receiver", "arrival", "departure"]
 """Of a host of each flow, or of one of the two ends of queues."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def head(title: str, *styles: str, scripts: Sequence[str] = (), simulates: bool = False) -> str:

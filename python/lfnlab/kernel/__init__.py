@@ -13,10 +13,11 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lfnlab import _core
 from lfnlab.control_laws import header
@@ -24,9 +25,6 @@ from lfnlab.errors import LawError, Unavailable, UsageError
 from lfnlab.kernel import host
 from lfnlab.kernel.libbpf import Attached, unregister
 from lfnlab.machine import needs_linux
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 PINS = host.BPFFS / "lfnlab"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

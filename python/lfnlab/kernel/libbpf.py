@@ -11,16 +11,14 @@ import errno
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lfnlab.errors import Unavailable
 from lfnlab.kernel.host import linux
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STRUCT_OPS_MAP, RINGBUF_MAP = 26, 27  # enum bpf_map_type
 STRUCT_OPS_LINK = 44  # enum bpf_attach_type

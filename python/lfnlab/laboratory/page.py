@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -14,8 +15,6 @@ from lfnlab.results import output
 from lfnlab.results.store import read_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lfnlab.results.runs import Run
 
 NAME = "laboratory.html"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,6 @@ from lfnlab.metrics.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
     from numpy.typing import ArrayLike
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,6 @@ import numpy as np
 from lfnlab.errors import MetricError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
     from numpy.typing import ArrayLike, NDArray
 

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.finding import VERDICTS
@@ -24,9 +26,6 @@ from lfnlab.experiment.run import Progress, execute
 from lfnlab.papers import paper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from lfnlab.analysis.finding import Finding, Verdict
     from lfnlab.experiment.plan import Case
     from lfnlab.results.runs import Results

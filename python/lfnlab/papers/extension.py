@@ -9,6 +9,7 @@ beside the simulator: :class:`OnKernel`. Settings are those of the paper's study
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,8 +24,6 @@ from lfnlab.statistics import interval
 from lfnlab.testbed import run as testbed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from matplotlib.figure import Figure
 
     from lfnlab.experiment.executor import Backend

@@ -22,6 +22,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lfnlab.analysis.checks import Known, check
@@ -35,8 +36,6 @@ from lfnlab.results.runs import Results
 from lfnlab.scenario import presets
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
     from lfnlab.results.runs import Run

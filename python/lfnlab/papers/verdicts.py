@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lfnlab.analysis.finding import VERDICTS, Verdict
 from lfnlab.analysis.table import markdown
@@ -25,9 +26,6 @@ from lfnlab.papers.paper import (
     settings_of,
     title_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PARTS = {"extensions": "What the paper left for later", "kernel": "Beside this kernel's TCP"}
 DOCS = Path(__file__).parents[3] / "docs"

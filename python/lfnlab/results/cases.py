@@ -7,6 +7,7 @@ Runs of two cases with one seed meet the same traffic, so they are compared seed
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from lfnlab.errors import LabError, UsageError
 from lfnlab.printable import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     import polars as pl
 
     from lfnlab.statistics import Interval

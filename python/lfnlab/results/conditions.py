@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from lfnlab.errors import UsageError
 from lfnlab.results.cases import frame
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 def condition(text: str) -> tuple[str, str, str]:

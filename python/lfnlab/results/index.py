@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -34,8 +35,6 @@ from lfnlab.results.store import (
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     import polars as pl
 
     from lfnlab.results.cases import Factor

@@ -14,13 +14,11 @@ import json
 import os
 import re
 import stat
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from lfnlab.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 TABLES = ("flows", "queues", "events", "probes")
 """Those that every run has; transfers and packets come where there are any."""

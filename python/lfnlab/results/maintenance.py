@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.results import index, integrity
@@ -21,10 +22,6 @@ from lfnlab.results.store import (
     missing_layout,
     stored,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DEAD_AFTER_S = 3600.0
 """A run is written in seconds: what is not finished for an hour was left by a killed process."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from lfnlab.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MARK = "Written by lfn, which may replace this file."
 """Text in every file that lfn writes where a user says."""

@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -32,8 +33,6 @@ from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table
 from lfnlab.scenario.builder import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import polars as pl
 
     from lfnlab.results.cases import Factor, Group

@@ -34,6 +34,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,6 @@ from lfnlab.results.integrity import TABLES
 from lfnlab.results.provenance import code_version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     import polars as pl
 
 SMALL_TABLE_BYTES = 100_000_000

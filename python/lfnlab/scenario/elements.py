@@ -6,14 +6,13 @@ Each is a table of TOML. ``None`` means that the default of the simulator holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lfnlab.control_laws.prototype import Law
 
 __all__ = [

@@ -7,12 +7,9 @@ belongs to no scenario.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from lfnlab.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 BYTES = {

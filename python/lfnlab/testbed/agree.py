@@ -7,7 +7,9 @@ in virtual time with a law of its own, for a single flow whose law is a module o
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,9 +27,6 @@ from lfnlab.testbed import run as testbed
 from lfnlab.testbed import virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from lfnlab.analysis.sawtooth import Trace
     from lfnlab.experiment.executor import Backend
     from lfnlab.experiment.plan import Case

@@ -20,16 +20,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lfnlab import _core
 from lfnlab.errors import LabError
 from lfnlab.testbed import sock_diag
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 #: Where flows over TCP, UDT and iperf3 (by number), UDP (by number), the background are taken.
 TCP_PORT, UDT_PORT, SHORT_PORT, LONG_PORT = 5001, 5002, 5003, 5004

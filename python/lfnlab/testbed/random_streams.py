@@ -7,10 +7,7 @@ Vigna 2019), seeded by SplitMix64 from a hash of seed, run and name.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15

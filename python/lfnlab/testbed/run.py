@@ -14,6 +14,7 @@ import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,6 @@ from lfnlab.testbed import sock_diag
 from lfnlab.testbed.validity import COALESCE, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from lfnlab.experiment.plan import Case
     from lfnlab.scenario.builder import Scenario
 

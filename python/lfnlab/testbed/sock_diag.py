@@ -11,13 +11,11 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lfnlab.results.tables import code
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOOK_EVERY_S = 0.005
 #: struct tcp_info (linux/tcp.h) up to tcpi_min_rtt.

@@ -9,12 +9,9 @@ behaves as Reno, and so does its response here.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: RFC 3649, section 5: Low_Window, Low_P, High_Window, High_P, High_Decrease.
 _HSTCP_LOW, _HSTCP_LOW_P = 38.0, 1e-3

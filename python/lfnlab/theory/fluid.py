@@ -13,6 +13,7 @@ rates is in recovery for a round trip after a loss.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,6 @@ from lfnlab.metrics import jain
 from lfnlab.theory.senders import LEAST_WINDOW, SENDERS, sender
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
 
     from lfnlab.theory.senders import Sender

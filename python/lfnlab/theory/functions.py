@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from lfnlab.theory import closed
 from lfnlab.theory.fluid import from_loss_to_loss, sawtooth_at_loss
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def response(law: str, loss: float, rtt_s: float, kept: float, *, code: bool = False) -> float:

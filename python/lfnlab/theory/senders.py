@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from lfnlab.errors import LawError
 from lfnlab.theory import closed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: RFC 5681: a loss leaves two segments.
 LEAST_WINDOW = 2.0

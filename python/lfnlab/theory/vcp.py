@@ -8,11 +8,8 @@ always empty.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: The router's interval in s, the step of the computation, and the laws' constants.
 T_RHO_S, STEP_S = 0.2, 0.01

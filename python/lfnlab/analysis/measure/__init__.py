@@ -7,6 +7,7 @@ tables, summary and scenario are read; nothing is simulated.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from lfnlab.metrics import CoarseSamplesError, FirstPassage
 from lfnlab.statistics import Interval, finite, interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,8 +16,6 @@ from lfnlab.analysis.measure.view import View
 from lfnlab.errors import MetricError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
     from lfnlab.metrics import FirstPassage, Spread

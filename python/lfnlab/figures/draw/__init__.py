@@ -8,7 +8,9 @@ their names (``docs/results.md``), and so do the axes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -36,9 +38,6 @@ from lfnlab.figures.plot import house_style
 from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,8 +20,6 @@ from lfnlab.results.cases import COMPARED
 from lfnlab.results.runs import short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,8 +16,6 @@ from lfnlab.figures.draw.tables import AND, SAMPLE, TRACE
 from lfnlab.results.conditions import condition, matching
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from lfnlab.figures.draw.tables import Tables
 
 Kind = Literal["time", "cdf", "bar", "heat", "phase"]

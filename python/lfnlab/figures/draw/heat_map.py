@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from lfnlab.figures.columns import Plain, axis_of
 from lfnlab.figures.draw.canvas import in_words, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import polars as pl
     from matplotlib.figure import Figure
     from numpy.typing import NDArray

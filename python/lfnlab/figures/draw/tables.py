@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,9 +19,6 @@ from lfnlab.results.store import check_size
 from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from lfnlab.results.summary import FlowSummary
 
 # One line of a plot is the rows that agree in all of these.

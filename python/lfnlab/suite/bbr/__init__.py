@@ -8,7 +8,9 @@ runs are equal until then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.table import Table
@@ -20,9 +22,6 @@ from lfnlab.suite.bbr.paths import LAW
 from lfnlab.suite.bbr.seen import Check, Seen, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from lfnlab.experiment.run import Progress
     from lfnlab.scenario.builder import Scenario
 

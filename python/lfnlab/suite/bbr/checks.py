@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,10 +29,6 @@ from lfnlab.suite.bbr.seen import (
     follows,
     name,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # 1, 2: the end of Startup
 

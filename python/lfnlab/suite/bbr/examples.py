@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from lfnlab.suite.bbr import checks, paths
 from lfnlab.suite.bbr.seen import FAST, TIMEOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lfnlab.scenario.builder import Scenario
     from lfnlab.suite.bbr.seen import Check, Seen
 

@@ -8,6 +8,7 @@ suite leaves a parameter open.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from lfnlab.errors import UsageError
@@ -18,8 +19,6 @@ from lfnlab.suite.tcpeval.parking import PARKING_LOT
 from lfnlab.suite.tcpeval.topology import BASIC, pair_rtts_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from lfnlab.results.runs import Results
 
 __all__ = [

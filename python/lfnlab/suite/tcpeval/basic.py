@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
@@ -27,8 +28,6 @@ from lfnlab.suite.tcpeval.experiment import (
 from lfnlab.suite.tcpeval.topology import BASIC, Basic, drop_tail, pair_rtts_us, pairs, topology
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import polars as pl
 
     from lfnlab.results.runs import Results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,6 @@ from lfnlab import statistics
 from lfnlab.analysis.table import Table, with_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from lfnlab.experiment.plan import Case
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run

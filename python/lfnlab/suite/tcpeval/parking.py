@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lfnlab import statistics
@@ -22,8 +23,6 @@ from lfnlab.suite.tcpeval.experiment import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from lfnlab.results.runs import Results
 
 HOPS, HOP_BPS = 3, 100e6

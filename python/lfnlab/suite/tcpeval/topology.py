@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lfnlab.scenario.builder import Scenario, graph
 from lfnlab.scenario.elements import NamedLink, Queue, Reverse, Suite, Traffic
 from lfnlab.suite.tcpeval.experiment import WINDOW, bps, packets, us
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
