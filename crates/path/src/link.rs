@@ -200,7 +200,7 @@ impl Link {
         offer
     }
 
-    #[inline]
+    #[inline(always)]
     fn decide(
         &mut self,
         now: Time,

@@ -18,7 +18,7 @@ use crate::clock::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Rout
 use crate::clock::scheduler::Scheduler;
 use crate::config::{Change, Changed, Config};
 use capture::Capture;
-use links::{Admission, Arrival, LinkState, Look, Server};
+use links::{Admission, Arrival, LinkState, Look, Queued, Server};
 pub(crate) use report::Found;
 use waiting::{Waited, Waiting};
 
@@ -196,7 +196,27 @@ impl Network {
         }
         let mut seen = ends.at_queue(hop.class, packet);
         seen.ect &= hop.number <= self.routes[hop.route.index()].last_marking;
-        if !self.is_last(hop) {
+        match self.links[link.index()].admit(now, routed, &seen) {
+            Admission::Dropped => self.drop_packet(now, ends, &visit),
+            Admission::Lost(departs) => self.lose(now, ends, &visit, departs),
+            Admission::Departs { at, marked } => {
+                self.depart(scheduler, ends, &Visit { routed: routed.marked(marked), ..visit }, at);
+            }
+            Admission::Queues => self.enqueue(scheduler, ends, &visit, seen),
+        }
+    }
+
+    /// A packet arrives at a link whose departures are events.
+    fn enqueue(
+        &mut self,
+        scheduler: &mut Scheduler,
+        ends: &mut impl Endpoints,
+        visit: &Visit,
+        mut seen: AtQueue,
+    ) {
+        let now = scheduler.now;
+        let &Visit { link, routed, extras } = visit;
+        if !self.is_last(routed.hop) {
             seen.last_leg = Time::ZERO;
         }
         // An opportunity of a trace that is used at once comes after all that arrives with it.
@@ -205,22 +225,14 @@ impl Network {
             self.settle_link(scheduler, ends, link, now);
         }
         let arrival = Arrival { now, routed, seen, extras };
-        match self.links[link.index()].admit(arrival, &mut self.waiting) {
-            Admission::Dropped => self.drop_packet(now, ends, &visit),
-            Admission::Lost(departs) => self.lose(now, ends, &visit, departs),
-            Admission::Departs { at, marked } => {
-                self.depart(scheduler, ends, &Visit { routed: routed.marked(marked), ..visit }, at);
-            }
-            Admission::Queued { lost, look } => {
-                if lost {
-                    ends.on_lost(now, hop.class, packet);
-                }
-                if look != Look::AsBefore {
-                    self.look(scheduler, link, look == Look::Exactly);
-                }
-                self.take_dropped(now, ends, link);
-            }
+        let Queued { lost, look } = self.links[link.index()].enqueue(arrival, &mut self.waiting);
+        if lost {
+            ends.on_lost(now, routed.hop.class, routed.packet);
         }
+        if look != Look::AsBefore {
+            self.look(scheduler, link, look == Look::Exactly);
+        }
+        self.take_dropped(now, ends, link);
     }
 
     /// Records a packet that arrives at a link.

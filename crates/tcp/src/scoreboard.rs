@@ -142,6 +142,9 @@ impl Scoreboard {
     /// RFC 6675 pipe, as Linux counts it.
     #[inline]
     pub fn in_flight(&self) -> u64 {
+        if !self.dirty {
+            return self.outstanding();
+        }
         (self.nxt - self.una + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
     }
 

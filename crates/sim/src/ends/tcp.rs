@@ -237,38 +237,15 @@ impl TcpFlows {
         cx.record.acknowledged(now, id, ack.cumulative);
         flow.sender.on_ack(now, &ack);
         if flow.sender.has_events() {
-            self.take_burst_events(cx, id);
+            take_burst_events(flow, self.reported.get(id.index()), cx);
         }
-        self.transmit(cx, id);
-        self.flows[id.index()].is_done() && self.on_done(now, id)
+        self.acks_sent += flow.transmit(cx, id);
+        flow.is_done() && self.on_done(now, id)
     }
 
     /// Sends the segments that the sender may send now.
-    #[inline]
     pub fn transmit(&mut self, cx: &mut Context, id: FlowId) {
-        let flow = &mut self.flows[id.index()];
-        match flow.legs.direct {
-            Some(at) => self.transmit_direct(cx, id, at),
-            None if flow.sender.waits_for_burst() => flow.set_timer(id, &mut cx.scheduler),
-            None => cx.scheduler.hand_over_burst(Burst::Tcp(id)),
-        }
-    }
-
-    /// Sends over one link, `at`, from which nothing but its queue keeps data: their arrivals are known.
-    fn transmit_direct(&mut self, cx: &mut Context, id: FlowId, at: LinkId) {
-        let now = cx.scheduler.now;
-        let flow = &mut self.flows[id.index()];
-        let Some(mut link) = cx.network.link_mut(at).closed_form() else { return };
-        while let Some(segment) = flow.sender.next_segment(now) {
-            let bytes = flow.wire_bytes_of(segment.seq);
-            let ect = flow.ect[usize::from(segment.retransmission)];
-            if let Some((departs, marked)) = link.pass(now, bytes, ect) {
-                let arrives = departs + flow.legs.forward_delay;
-                self.acks_sent += flow.receive(arrives, segment, marked, id, &mut cx.scheduler);
-                flow.tell_message(arrives, id, &mut cx.scheduler);
-            }
-        }
-        flow.set_timer(id, &mut cx.scheduler);
+        self.acks_sent += self.flows[id.index()].transmit(cx, id);
     }
 
     /// The next packet of a flow that sends hop by hop.
@@ -312,7 +289,7 @@ impl TcpFlows {
         }
         flow.sender.on_timer(now);
         if flow.sender.has_events() {
-            self.take_burst_events(cx, id);
+            take_burst_events(flow, self.reported.get(id.index()), cx);
         }
         self.transmit(cx, id);
     }
@@ -336,23 +313,6 @@ impl TcpFlows {
     /// The receiver sends its SYN-ACK again.
     pub fn on_syn_ack_timer(&mut self, scheduler: &mut Scheduler, id: FlowId) {
         self.handshakes.on_syn_ack_timer(scheduler, id, &mut self.flows[id.index()]);
-    }
-
-    fn take_burst_events(&mut self, cx: &mut Context, id: FlowId) {
-        let flow = &mut self.flows[id.index()];
-        let reported = self.reported.get(id.index());
-        for event in flow.sender.take_events() {
-            let Some(reported) = reported else { continue };
-            cx.record.tables.events.push(EventRow {
-                t_s: event.at.in_s(),
-                flow: reported.transfer,
-                kind: event.kind,
-                cwnd_before_seg: event.cwnd_before.segments(),
-                cwnd_after_seg: event.cwnd_after.segments(),
-                ssthresh_seg: event.ssthresh.segments(),
-                lost: event.lost as u32,
-            });
-        }
     }
 
     /// All that a flow had to send so far is acknowledged. Returns whether it was that just now, of a flow of
@@ -542,5 +502,53 @@ impl TcpFlows {
             scheduler.hand_over_burst(Burst::Tcp(id));
         }
         self.retire_if_silent(scheduler.now, id);
+    }
+}
+
+impl Flow {
+    /// Sends the segments that the sender may send now. Returns the ACKs that the receiver sent.
+    #[inline(always)]
+    fn transmit(&mut self, cx: &mut Context, id: FlowId) -> u64 {
+        match self.legs.direct {
+            Some(at) => return self.transmit_direct(cx, id, at),
+            None if self.sender.waits_for_burst() => self.set_timer(id, &mut cx.scheduler),
+            None => cx.scheduler.hand_over_burst(Burst::Tcp(id)),
+        }
+        0
+    }
+
+    /// Sends over one link, `at`, from which nothing but its queue keeps data: their arrivals are known.
+    #[inline(never)]
+    fn transmit_direct(&mut self, cx: &mut Context, id: FlowId, at: LinkId) -> u64 {
+        let (now, mut acks_sent) = (cx.scheduler.now, 0);
+        let Some(mut link) = cx.network.link_mut(at).closed_form() else { return 0 };
+        while let Some(segment) = self.sender.next_segment(now) {
+            let bytes = self.wire_bytes_of(segment.seq);
+            let ect = self.ect[usize::from(segment.retransmission)];
+            if let Some((departs, marked)) = link.pass(now, bytes, ect) {
+                let arrives = departs + self.legs.forward_delay;
+                acks_sent += self.receive(arrives, segment, marked, id, &mut cx.scheduler);
+                self.tell_message(arrives, id, &mut cx.scheduler);
+            }
+        }
+        self.set_timer(id, &mut cx.scheduler);
+        acks_sent
+    }
+}
+
+/// The sender's events become rows of its transfer's table, if it is reported.
+#[cold]
+fn take_burst_events(flow: &mut Flow, reported: Option<&Reported>, cx: &mut Context) {
+    for event in flow.sender.take_events() {
+        let Some(reported) = reported else { continue };
+        cx.record.tables.events.push(EventRow {
+            t_s: event.at.in_s(),
+            flow: reported.transfer,
+            kind: event.kind,
+            cwnd_before_seg: event.cwnd_before.segments(),
+            cwnd_after_seg: event.cwnd_after.segments(),
+            ssthresh_seg: event.ssthresh.segments(),
+            lost: event.lost as u32,
+        });
     }
 }

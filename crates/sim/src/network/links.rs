@@ -67,7 +67,7 @@ pub(crate) struct LinkState {
     pub first_delay: Time,
 }
 
-/// A packet that arrives at a link.
+/// A packet that arrives at a link whose departures are events.
 pub(crate) struct Arrival<'a> {
     pub now: Time,
     pub routed: Routed,
@@ -83,9 +83,16 @@ pub(crate) enum Admission {
     Lost(Time),
     /// It leaves at `at`, now or later.
     Departs { at: Time, marked: bool },
-    /// The queue takes it, or drops it or others: [`Waiting::dropped`]. `lost`: it waits, and will be lost behind the
-    /// link by chance.
-    Queued { lost: bool, look: Look },
+    /// It comes to a queue whose departures are events: [`LinkState::enqueue`].
+    Queues,
+}
+
+/// Fate of a packet at a queue whose departures are events. The queue takes it, or drops it or others:
+/// [`Waiting::dropped`].
+pub(crate) struct Queued {
+    /// It waits, and will be lost behind the link by chance.
+    pub lost: bool,
+    pub look: Look,
 }
 
 /// How an arrival changes when the departures of a queue are to be computed next.
@@ -180,10 +187,10 @@ impl LinkState {
         })
     }
 
-    /// Decides the fate of a packet that arrives. All departures up to now have been computed.
+    /// Decides the fate of a packet that arrives, unless that takes a queue whose departures are events.
     #[inline]
-    pub fn admit(&mut self, arrival: Arrival, waiting: &mut Waiting) -> Admission {
-        let Arrival { now, routed: Routed { hop, packet }, seen: AtQueue { bytes, ect, .. }, .. } = arrival;
+    pub fn admit(&mut self, now: Time, Routed { hop, packet }: Routed, seen: &AtQueue) -> Admission {
+        let &AtQueue { bytes, ect, .. } = seen;
         if !self.modelled {
             let departs = now + self.serialisation(bytes);
             if self.may_lose(hop.class) && self.chooses(hop.class, packet) {
@@ -191,7 +198,7 @@ impl LinkState {
             }
             return Admission::Departs { at: departs, marked: false };
         }
-        let Server::Closed(server) = &mut self.server else { return self.enqueue(arrival, waiting) };
+        let Server::Closed(server) = &mut self.server else { return Admission::Queues };
         let draws = &mut self.draws;
         match server.offer(now, hop.class.packet_kind(), bytes, ect, || draws.f64()) {
             Offer::Dropped(_) => Admission::Dropped,
@@ -200,12 +207,14 @@ impl LinkState {
         }
     }
 
-    /// A packet comes to a queue whose departures are events.
-    fn enqueue(&mut self, arrival: Arrival, waiting: &mut Waiting) -> Admission {
+    /// A packet comes to a queue whose departures are events. Those up to now have been computed.
+    pub fn enqueue(&mut self, arrival: Arrival, waiting: &mut Waiting) -> Queued {
         let Arrival { now, routed, seen, extras } = arrival;
         let Routed { hop, packet } = routed;
         let may_be_lost = self.may_lose(hop.class);
-        let Server::Queued(server) = &mut self.server else { return Admission::Dropped };
+        let Server::Queued(server) = &mut self.server else {
+            return Queued { lost: false, look: Look::AsBefore };
+        };
         if let Some(router) = &mut self.router {
             router.advance(now, server.waiting_bytes());
             let asks = if hop.class.asks_routers() { &extras.header } else { &Header::None };
@@ -236,7 +245,7 @@ impl LinkState {
             None if nearer => Look::InTime,
             None => Look::AsBefore,
         };
-        Admission::Queued { lost, look }
+        Queued { lost, look }
     }
 
     /// The next packet that leaves a queue whose departures are events, and its time: now or before. `None` if the queue
