@@ -172,7 +172,7 @@ def probability(loss: float) -> str:
     return f"{loss:.0e}".replace("e-0", "e-") if loss else "0"
 
 
-def proposals() -> list[str]:
+def proposals() -> str:
     """A row for each path, buffer and loss: the goodput of the papers' proposals, percent."""
     table = pl.read_csv(PROPOSALS, comment_prefix="#")
     laws = table["law"].unique(maintain_order=True).to_list()
@@ -190,7 +190,7 @@ def proposals() -> list[str]:
         ]
         rows.append((*path, *cells))
     headings = ("path of", "rate", "RTT", "random loss", "buffer", *laws)
-    return [*markdown(headings, rows)]
+    return "\n".join(markdown(headings, rows))
 
 
 def place(row: Row) -> tuple[str, float, float]:
@@ -204,7 +204,6 @@ def page() -> str:
     return TEXT.format(
         decisions="\n".join(decisions(table)),
         costs="\n".join(costs(table)),
-        proposals="\n".join(proposals()),
         proposed=stamp(PROPOSALS),
         stamp=stamp(TABLE),
         duels=stamp(DUELS),
@@ -261,7 +260,10 @@ at 1 Gbit/s and 99 % at 10 Gbit/s.
 Goodput of one flow in its first minute in percent of the link, on the paths of the
 [five papers](papers.md), with packets of the paper's size:
 
-{proposals}
+<!-- made: proposals -->
+`make site` shows here a row for each path, buffer and loss, from
+[proposals.csv](../studies/reference/proposals.csv).
+<!-- end of proposals -->
 
 - One packet in 100,000 lost: `htcp-be:hold` keeps 50 to 93 % of the link on these paths and UDT 59
   to 92 %, where CUBIC has 11 to 78 %. Hold does not reduce its window at rare losses.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 import subprocess
 from pathlib import Path as FilePath
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.analysis.sawtooth import Trace
-
+from . import ns
 from .scenarios import NS3_RUNS, NS_PACKET_B, Run
 
 if TYPE_CHECKING:
-    from lfnlab.analysis.sawtooth import Floats
+    from lfnlab.analysis.sawtooth import Trace
 
 TITLE = "ns-3.37"
 RUNS = NS3_RUNS
@@ -70,63 +68,22 @@ def build(into: FilePath) -> FilePath:
 
 def command(program: FilePath, run: Run, **settings: object) -> list[str]:
     """The command line that simulates ``run``; ``settings`` override the program's keys."""
-    path = run.path
-    keys = {
-        "law": f"ns3::{_CLASSES[run.law.split('-')[0]]}",
-        "flows": path.flows,
-        "rate_bps": path.rate_bps,
-        "rtt_s": path.rtt_s,
-        "spread": path.rtt_spread,
-        "buffer": path.buffer_packets,
-        "duration_s": path.duration_s,
-        "packet_b": path.packet_b,
-        "ssthresh": path.ssthresh_segments or 0,
-        "stagger_s": path.stagger_s,
-        **_ATTRIBUTES.get(run.law, {}),
-        **settings,
-    }
-    return [str(program), *(f"--{key}={value}" for key, value in keys.items())]
+    law = f"ns3::{_CLASSES[run.law.split('-')[0]]}"
+    every = {"law": law, **ns.keys(run), **_ATTRIBUTES.get(run.law, {}), **settings}
+    return [str(program), *(f"--{key}={value}" for key, value in every.items())]
 
 
 def simulate(run: Run, raw: FilePath) -> FilePath:
-    """Runs ns-3 and returns the file of samples in ``raw``; one that is there is taken as it is."""
-    samples = raw / f"{run.tag}.csv"
-    if not samples.exists():
-        program = build(raw)
-        growing = raw / "running.csv"
-        subprocess.run(
-            command(program, run, samples=growing, sample_s=run.sample_s),
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        growing.rename(samples)
-    return samples
-
-
-def columns(samples: FilePath) -> dict[str, Floats]:
-    """The columns of the samples of all flows, by name."""
-    with samples.open(newline="") as file:
-        header = next(csv.reader(file))
-        table = np.loadtxt(file, delimiter=",")
-    return {name: table[:, i] for i, name in enumerate(header)}
+    """Runs ns-3 and returns the file of samples."""
+    return ns.sampled(
+        run, raw, lambda to: command(build(raw), run, samples=to, sample_s=run.sample_s)
+    )
 
 
 def read(samples: FilePath) -> list[Trace]:
     """Reads the samples, a trace for each flow."""
-    column = columns(samples)
-    traces = []
-    for flow in range(int(column["flow"].max()) + 1):
-        mine = column["flow"] == flow
-        of = {name: values[mine] for name, values in column.items()}
-        traces.append(
-            Trace(
-                time_s=of["time_s"],
-                cwnd_segments=of["cwnd"],
-                ssthresh_segments=of["ssthresh"],
-                reducing=np.isin(of["state"], _REDUCING),
-                drops=of["drops"],
-                delivered_b=of["delivered_b"] / PAYLOAD_B * SAME_PAYLOAD_B,
-                rtt_s=of["rtt_s"],
-            )
-        )
-    return traces
+    return ns.traces(
+        samples,
+        lambda of: np.isin(of["state"], _REDUCING),
+        lambda of: of["delivered_b"] / PAYLOAD_B * SAME_PAYLOAD_B,
+    )

@@ -27,7 +27,7 @@ from lfnlab.experiment.run import execute
 from lfnlab.scenario.builder import Scenario
 from lfnlab.scenario.elements import Link, Queue
 
-from . import ns3, ours
+from . import ns, ns3, ours
 from .analyse import measure
 from .ns3 import PAYLOAD_B
 
@@ -218,7 +218,7 @@ class Timeouts:
 
 def timeouts(samples: FilePath, settle_s: float) -> Timeouts:
     """Those of ns-3, from its samples."""
-    columns = ns3.columns(samples)
+    columns = ns.columns(samples)
     times_s = np.unique(columns["time_s"])
     entered, jumps, soon = 0, 0, np.zeros(times_s.size, dtype=bool)
     drops = np.zeros(times_s.size)

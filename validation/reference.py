@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .scenarios import Run
 
 FOLDER = FilePath(__file__).with_name("reference")
+COMPARED = FOLDER / "compared.json"
+"""Tables of docs/validation.md, which the site shows."""
 
 Measured = dict[str, float | None]
 
@@ -70,3 +72,13 @@ def load_window(peer: str, run: Run) -> tuple[Floats, Floats]:
     """Time in s and cwnd in segments, as :func:`save_window` left them."""
     table = np.loadtxt(_trace_file(peer, run), delimiter=",")
     return table[:, 0], table[:, 1]
+
+
+def save_tables(tables: dict[str, list[str]]) -> None:
+    """Writes the lines of each peer's tables, one a line."""
+    COMPARED.write_text(json.dumps(tables, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def tables(peer: str) -> str:
+    """The tables of a peer, in Markdown."""
+    return "\n".join(json.loads(COMPARED.read_text(encoding="utf-8"))[peer])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ from lfnlab.figures.card import PATH, picture
 from lfnlab.figures.columns import unit
 from lfnlab.figures.plot import rendered
 from lfnlab.laboratory import page as laboratory
+from lfnlab.papers import verdicts
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -155,13 +157,12 @@ def agreement() -> str:
 
 
 def claims() -> str:
-    """How many claims of the papers hold, from the verdicts of docs/papers.md."""
-    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    verdicts = re.findall(r"\| \*\*(holds|does not hold|undecided|depends)\*\* \|", text)
+    """How many claims of the papers hold."""
+    found = sum(verdicts.counts().values(), Counter())
     return (
-        f"[Five papers](papers.md) have {len(verdicts)} claims: {verdicts.count('holds')} hold, "
-        f"{verdicts.count('does not hold')} do not, {verdicts.count('undecided')} are undecided, "
-        f"and {verdicts.count('depends')} depend on choices that the paper leaves open."
+        f"[Five papers](papers.md) have {found.total()} claims: {found['holds']} hold, "
+        f"{found['does not hold']} do not, {found['undecided']} are undecided, "
+        f"and {found['depends']} depend on choices that the paper leaves open."
     )
 
 

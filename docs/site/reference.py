@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pages
 from benches import quoted
-from studies import evaluations, starts, starts_page
+from studies import evaluations, starts, starts_page, which_law_page
+from validation import reference as compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +64,9 @@ ON_SITE = {
     "summary": pages.summary,
     "commands": commands,
     "python": pages.python,
+    "proposals": which_law_page.proposals,
     "starts": lambda: starts_page.every_case(starts.STUDY.committed()[0]),
+    **{peer: partial(compared.tables, peer) for peer in ("linux", "ns2", "ns3")},
     **{home.name: partial(verdicts.tables, name) for name, home in paper.papers().items()},
 }
 COMMITTED = {

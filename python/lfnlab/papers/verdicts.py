@@ -34,11 +34,10 @@ Findings = dict[str, tuple[Verdict, dict[str, Any], dict[str, Any]]]
 
 
 def page() -> str:
-    """docs/papers.md: a table of counts, then a paragraph and a short table a paper."""
-    found = {name: by_claim(expected(name)) for name in papers()}
-    counts = {name: Counter(total for total, _, _ in own.values()) for name, own in found.items()}
-    total = sum(counts.values(), Counter[Verdict]())
-    rows = [(f"[{title_of(name)}](papers/{name}.md)", *cells(own)) for name, own in counts.items()]
+    """docs/papers.md: the answers, the verdicts and how many of each a paper has."""
+    found = counts()
+    total = sum(found.values(), Counter[Verdict]())
+    rows = [(f"[{title_of(name)}](papers/{name}.md)", *cells(own)) for name, own in found.items()]
     lines = [
         "# Five papers, every claim",
         "",
@@ -56,13 +55,13 @@ def page() -> str:
         "interval covers the bound. These three are for the reference point: our choice of what",
         "the paper omits. Figures of the paper that are not the claim narrow that choice.",
         "",
-        "A claim *depends* if it holds with one choice and does not hold with another. The last",
-        "column has the verdicts of twenty draws, random choices of what the paper omits. A",
-        "draw has three seeds, so its intervals are wider than those of the reference point. A",
-        f"verdict of the draws counts if {LEAST_DRAWS} of them have it; fewer may be chance. C3,",
-        "C6, C7 and J1 are undecided at the reference point and fail in 7 to 20 draws: other",
-        "choices are worse for them. A dash marks an equation or arithmetic. A claim that does",
-        "not hold is a result.",
+        "A claim *depends* if it holds with one choice and does not hold with another. Each",
+        "paper's page also has the verdicts of twenty draws, random choices of what the paper",
+        "omits. A draw has three seeds, so its intervals are wider than those of the reference",
+        f"point. A verdict of the draws counts if {LEAST_DRAWS} of them have it; fewer may be",
+        "chance. C3, C6, C7 and J1 are undecided at the reference point and fail in 7 to 20",
+        "draws: other choices are worse for them. A dash marks an equation or arithmetic. A",
+        "claim that does not hold is a result.",
         "",
         "`python -m lfnlab.papers.verdicts` writes these pages from the findings that",
         "`lfn paper NAME --accept` stored.",
@@ -70,15 +69,13 @@ def page() -> str:
         *markdown(("paper", *VERDICTS), [*rows, (f"all {total.total()}", *cells(total))]),
         "",
     ]
-    for name, own in found.items():
-        lines += [f"## {title_of(name)}", "", *summary(name)["text"].split("\n"), ""]
-        lines += [*markdown(("claim", "", "verdict", "draws"), short(name, own)), ""]
-        lines += [
-            f"[Numbers, causes, figures](papers/{name}.md); [set-up and bounds]"
-            f"(../papers/{papers()[name].name}/README.md).",
-            "",
-        ]
     return "\n".join(lines)
+
+
+def counts() -> dict[str, Counter[Verdict]]:
+    """How many claims of each paper have which verdict over all choices."""
+    found = {name: by_claim(expected(name)).values() for name in papers()}
+    return {name: Counter(total for total, _, _ in own) for name, own in found.items()}
 
 
 def answered(name: str) -> tuple[str, ...]:
@@ -135,6 +132,8 @@ def tables(name: str) -> str:
     found = by_claim(kept)
     lines = [
         "## Claims",
+        "",
+        *markdown(("claim", "", "verdict", "draws"), short(name, found)),
         "",
         *markdown(
             ("claim", "the paper", "ours at the reference point", "verdict", "cause"),
