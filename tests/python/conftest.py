@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from command import Lfn
 from hypothesis import settings
 
 from lfnlab import Results, Scenario, compare, dumbbell
@@ -31,6 +32,11 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def lfn(capsys: pytest.CaptureFixture[str]) -> Lfn:
+    return Lfn(capsys)
 
 
 @pytest.fixture(scope="session")

@@ -6,12 +6,16 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lfnlab import LabError, _core, kernel
 from lfnlab.cli import app as cli
 from lfnlab.testbed import linux_backend, linux_laws
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 ROOT = Path(__file__).parents[2]
 PATH = ["--rate", "20Mbit/s", "--rtt", "20ms", "--buffer", "0.5bdp"]
@@ -27,32 +31,26 @@ def header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", ["./tol.h", "tol.h"])
-def test_it_has_the_vectors_of_the_registered_law(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call(["port", name]) == cli.OK
-    said = capsys.readouterr().out
+def test_it_has_the_vectors_of_the_registered_law(name: str, lfn: Lfn) -> None:
+    said = lfn("port", name)
     assert said.startswith("```law\nlaw tol  # growth")
-    assert cli.call(["port", str(ROOT / "laws/reno.h")]) == cli.OK
-    assert capsys.readouterr().out.replace("law reno ", "law tol ") == said
+    assert lfn("port", ROOT / "laws/reno.h").replace("law reno ", "law tol ") == said
 
 
-def test_it_is_advised_or_not_beside_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_advised_or_not_beside_others(lfn: Lfn) -> None:
     asked = ["--law", "./tol.h,cubic", *PATH, "--bytes", "2MB", "--flows", "2", "--out", "o"]
-    assert cli.call(["advise", *asked, "--json"]) == cli.OK
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(lfn("advise", *asked, "--json"))
     assert {choice["law"] for choice in said["choices"]} == {"lfn_tol", "cubic"}
-    assert cli.call(["advise", *asked]) == cli.OK
-    assert "lfn kernel load ./tol.h" in capsys.readouterr().out
+    assert "lfn kernel load ./tol.h" in lfn("advise", *asked)
 
 
-def test_lists_of_laws_name_headers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_of_laws_name_headers(lfn: Lfn) -> None:
     assert cli.call(["advise", *PATH, "--law", "nothing.h"]) != cli.OK
-    said = capsys.readouterr().err
+    said = lfn.said().err
     assert "nothing.h: No such file or directory; write FILE.h" in said
     for command in (["advise", *PATH, "--law", "no-law"], ["kernel", "load", "no-law"]):
         assert cli.call(command) != cli.OK
-        assert "or FILE.h\n" in capsys.readouterr().err
+        assert "or FILE.h\n" in lfn.said().err
 
 
 def test_linux_in_virtual_time_has_the_headers_that_were_built_in(
@@ -131,14 +129,13 @@ def test_a_header_that_does_not_compile_for_linux_is_shown_at_its_line(header: P
 
 
 def test_a_scenario_names_it_from_its_folder(
-    header: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    header: Path, lfn: Lfn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n[[flow]]\nrtt = "40ms"\n'
     (header.parent / "a.toml").write_text(text + 'law = "./tol.h"\n')
     (header.parent / "elsewhere").mkdir()
     monkeypatch.chdir(header.parent / "elsewhere")
-    assert cli.call(["run", "../a.toml", "--out", "o"]) == cli.OK
-    assert "tol.h (prototype)" in capsys.readouterr().out
+    assert "tol.h (prototype)" in lfn("run", "../a.toml", "--out", "o")
     header.unlink()
     assert cli.call(["run", "../a.toml", "--out", "o"]) != cli.OK
-    assert "a.toml:7: flow[0].law: " in capsys.readouterr().err
+    assert "a.toml:7: flow[0].law: " in lfn.said().err

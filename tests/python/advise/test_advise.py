@@ -7,13 +7,13 @@ import math
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from command import LFN
 
 from known_iperf3 import KNOWN, Known
 from lfnlab import Results
@@ -34,8 +34,10 @@ from lfnlab.advise import (
 from lfnlab.cli import app as cli
 from lfnlab.formats import iperf3
 
+if TYPE_CHECKING:
+    from command import Lfn
+
 IPERF3 = Path(__file__).parents[1] / "data" / "iperf3"
-LFN = [sys.executable, "-m", "lfnlab.cli"]
 SHORT = ["--rate", "20Mbit/s", "--rtt", "20ms", "--buffer", "1bdp"]
 QUICK = [*SHORT, "--bytes", "2MB", "--law", "cubic,bbr", "--flows", "2"]
 
@@ -46,17 +48,13 @@ def merged(*options: str) -> list[str]:
     return [word for pair in kept.items() for word in pair]
 
 
-def asked(out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> Any:
+def asked(out: Path, lfn: Lfn, *more: str) -> Any:
     arguments = merged(*QUICK, *more, "--out", str(out))
-    assert cli.call(["advise", *arguments, "--json"]) == cli.OK
-    return json.loads(capsys.readouterr().out)
+    return json.loads(lfn("advise", *arguments, "--json"))
 
 
-def test_the_answer_comes_first_and_its_lines_can_be_typed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call(["advise", *merged(*QUICK, "--law", "bbr", "--out", str(tmp_path))]) == cli.OK
-    said = capsys.readouterr().out.splitlines()
+def test_the_answer_comes_first_and_its_lines_can_be_typed(tmp_path: Path, lfn: Lfn) -> None:
+    said = lfn("advise", *merged(*QUICK, "--law", "bbr", "--out", str(tmp_path))).splitlines()
     assert said[0] == "2 MB over 20Mbit/s × 20ms, buffer 1bdp"
     assert said[2].startswith("Use bbr, ")
     assert any("sysctl -w net.ipv4.tcp_congestion_control=bbr" in line for line in said)
@@ -67,18 +65,14 @@ def test_the_answer_comes_first_and_its_lines_can_be_typed(
     assert cli.call(["report", str(tmp_path)]) == cli.OK
 
 
-def test_the_same_question_has_the_same_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = asked(tmp_path / "a", capsys)
-    assert asked(tmp_path / "b", capsys, "--jobs", "1") == first
-    assert asked(tmp_path / "a", capsys) == first
+def test_the_same_question_has_the_same_answer(tmp_path: Path, lfn: Lfn) -> None:
+    first = asked(tmp_path / "a", lfn)
+    assert asked(tmp_path / "b", lfn, "--jobs", "1") == first
+    assert asked(tmp_path / "a", lfn) == first
 
 
-def test_times_are_those_of_whole_transfers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = asked(tmp_path, capsys)
+def test_times_are_those_of_whole_transfers(tmp_path: Path, lfn: Lfn) -> None:
+    found = asked(tmp_path, lfn)
     least_s = 2e6 * 8 / 20e6
     for choice in found["choices"]:
         assert choice["whole"]
@@ -108,19 +102,15 @@ def test_a_part_of_a_transfer_is_extrapolated(
     assert part.p50_s == pytest.approx(whole.p50_s, rel=0.15)
 
 
-def test_bbr_is_advised_where_packets_are_lost_at_random(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = asked(tmp_path, capsys, "--loss", "0.01", "--flows", "1")
+def test_bbr_is_advised_where_packets_are_lost_at_random(tmp_path: Path, lfn: Lfn) -> None:
+    found = asked(tmp_path, lfn, "--loss", "0.01", "--flows", "1")
     assert found["advice"]["law"] == "bbr"
     assert found["runner_up"]["law"] == "cubic"
     assert found["runner_up"]["slower"]["mean"] > 0.5
 
 
-def test_a_harmful_choice_is_not_advised_on_a_shared_path(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = asked(tmp_path, capsys, "--beside", "cubic")
+def test_a_harmful_choice_is_not_advised_on_a_shared_path(tmp_path: Path, lfn: Lfn) -> None:
+    found = asked(tmp_path, lfn, "--beside", "cubic")
     harm = {
         (entry["law"], entry["streams"], entry["fq"]): entry["harm"]
         for entry in found["neighbour"]["beside"]
@@ -207,12 +197,9 @@ def test_the_fluid_prefers_laws_that_keep_their_window() -> None:
     assert score == pytest.approx(1.22 / math.sqrt(1e-4) / 8257, rel=0.5)
 
 
-def test_a_file_of_iperf3_gives_the_path(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_iperf3_gives_the_path(tmp_path: Path, lfn: Lfn) -> None:
     arguments = ["--iperf3", str(IPERF3 / "tcp.json"), "--bytes", "2MB", "--law", "cubic"]
-    assert cli.call(["advise", *arguments, "--json", "--out", str(tmp_path)]) == cli.OK
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(lfn("advise", *arguments, "--json", "--out", tmp_path))
     # It went through a router of 100 Mbit/s with a queue of 40 packets; smoothed RTTs show a part.
     assert found["path"]["rate_bps"] == pytest.approx(100e6, rel=0.1)
     assert found["path"]["rate_bps"] <= 100e6
@@ -247,22 +234,18 @@ def test_bounds_of_a_file_hold_on_the_path_below_it(known: Known) -> None:
 
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
-def test_a_file_of_iperf3_gets_no_certain_advice(
-    known: Known, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_iperf3_gets_no_certain_advice(known: Known, tmp_path: Path, lfn: Lfn) -> None:
     """For each cause: a range, what would decide it, and an answer for both ends."""
     asked = ["--iperf3", str(known.file), "--bytes", "1MB", "--law", "cubic,bbr", "--flows", "1"]
     asked += ["--out", str(tmp_path)]
-    assert cli.call(["advise", *asked]) == cli.OK
-    said = capsys.readouterr().out
+    said = lfn("advise", *asked)
     assert "shows bounds of the path.\nNo certain advice follows:\n" in said
     assert "Use " not in said
     assert said.count("\nIf the path is ") == 2
     for option in ("--rate", "--rtt", "--buffer", "--loss"):
         assert option in said
     assert "large enough" not in said
-    assert cli.call(["advise", *asked, "--json"]) == cli.OK
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(lfn("advise", *asked, "--json"))
     assert found["certain"] is False
     assert found["advice"] is found["runner_up"] is None
     worst, best = found["cases"]
@@ -277,19 +260,15 @@ def test_a_file_of_iperf3_gets_no_certain_advice(
     assert ("The answer depends on the path" in found["agreement"]) == (len(answers) > 1)
 
 
-def test_losses_that_may_be_random_change_the_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_losses_that_may_be_random_change_the_answer(tmp_path: Path, lfn: Lfn) -> None:
     """On this path 1 packet of 1000 was lost at random."""
     file = str(IPERF3 / "known" / "loss-1.json")
     asked = ["--iperf3", file, "--bytes", "5MB", "--law", "cubic,bbr", "--flows", "1", "--json"]
-    assert cli.call(["advise", *asked, "--out", str(tmp_path / "a")]) == cli.OK
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(lfn("advise", *asked, "--out", tmp_path / "a"))
     assert [case["advice"]["law"] for case in found["cases"]] == ["bbr", "cubic"]
     # With all that the file leaves open, the answer is certain.
     asked += ["--rate", "100Mbit/s", "--rtt", "40ms", "--buffer", "1bdp", "--loss", "0.001"]
-    assert cli.call(["advise", *asked, "--out", str(tmp_path / "b")]) == cli.OK
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(lfn("advise", *asked, "--out", tmp_path / "b"))
     assert found["certain"] is True
     assert found["advice"]["law"] == "bbr"
     assert "bounds" not in found
@@ -357,22 +336,18 @@ def test_lines_raise_limits_and_never_lower_them(
     ],
 )
 def test_what_cannot_be_is_refused_by_its_option(
-    more: list[str], wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: list[str], wrong: str, tmp_path: Path, lfn: Lfn
 ) -> None:
-    assert cli.call(["advise", *merged(*more, "--out", str(tmp_path / "out"))]) == cli.USAGE
-    [line] = capsys.readouterr().err.splitlines()
+    [line] = lfn.err("advise", *merged(*more, "--out", str(tmp_path / "out"))).splitlines()
     assert wrong in line
     assert not (tmp_path / "out").exists()
 
 
-def test_a_large_file_of_iperf3_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_large_file_of_iperf3_is_refused(tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "huge.json"
     with file.open("wb") as large:
         large.truncate(1 << 31)
-    assert cli.call(["advise", "--iperf3", str(file)]) == cli.USAGE
-    assert "2,048 MiB; allowed: up to 64 MiB" in capsys.readouterr().err
+    assert "2,048 MiB; allowed: up to 64 MiB" in lfn.err("advise", "--iperf3", file)
 
 
 def test_an_interrupt_keeps_the_runs(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ import pytest
 from lfnlab import Case, Scenario, dumbbell, execute
 from lfnlab.analysis import background, warnings
 from lfnlab.analysis.summary import summary_table
-from lfnlab.cli import app as cli
 from lfnlab.figures.report import write_report
 
 if TYPE_CHECKING:
+    from command import Lfn
+
     from lfnlab import Results
 
 ROOT = Path(__file__).parents[3]
@@ -98,10 +99,9 @@ def test_few_seeds_are_warned_of(tmp_path: Path, seeds: int, told: bool) -> None
 
 
 def test_every_place_that_offers_a_level_names_the_long_flows(
-    capsys: pytest.CaptureFixture[str],
+    lfn: Lfn,
 ) -> None:
-    assert cli.call(["compare", "--help"]) == cli.OK
-    places = {"help": capsys.readouterr().out}
+    places = {"help": lfn("compare", "--help")}
     for file in (
         "docs/scenario.md",
         "docs/traffic.md",

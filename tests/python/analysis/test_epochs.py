@@ -20,6 +20,8 @@ from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from command import Lfn
+
 
 def path(*, rate: str = "10Mbit/s", rtt: str = "20ms", buffer: str, duration: str) -> Scenario:
     return dumbbell(rate=rate, rtt=rtt, buffer=buffer, duration=duration)
@@ -93,22 +95,17 @@ def test_a_run_is_foreseen_to_be_too_short() -> None:
 
 
 def test_who_waits_at_a_terminal_is_told_before(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, lfn: Lfn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["compare", "--law", "reno", "--rate", "10Mbit/s", "--rtt", "20ms"]
     command += ["--duration", "1s", "--no-report", "--out", str(tmp_path)]
-    assert cli.call(command) == cli.OK
-    assert capsys.readouterr().err == ""
+    assert lfn.err(*command, code=cli.OK) == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     cli._foresee([path(buffer="1bdp", duration="1s").flow("reno")])
-    assert capsys.readouterr().err.startswith(
-        "lfn: too short for a steady mean, which needs 10 losses"
-    )
+    assert lfn.said().err.startswith("lfn: too short for a steady mean, which needs 10 losses")
 
 
-def test_few_losses_are_seen_and_enough_are_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_few_losses_are_seen_and_enough_are_not(tmp_path: Path, lfn: Lfn) -> None:
     short = path(buffer="1bdp", duration="2s")
     seen = run_length.seen(compare(["reno"], short, out=tmp_path / "short"))
     assert len(seen) == 1
@@ -118,8 +115,7 @@ def test_few_losses_are_seen_and_enough_are_not(
         [Case(path(buffer="4 packets", duration="60s").flow("reno"))], out=tmp_path / "long"
     )
     assert run_length.seen(long) == []
-    assert cli.call(["report", str(tmp_path / "short")]) == cli.OK
-    assert seen[0] in capsys.readouterr().out
+    assert seen[0] in lfn("report", tmp_path / "short")
     page = (tmp_path / "short" / "report.html").read_text()
     assert "Few losses after the warm-up" in page
     assert "from 0 s to 2 s, without a warm-up" in page

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,6 +27,9 @@ from lfnlab.analysis import measure
 from lfnlab.analysis.measure import METRICS, View
 from lfnlab.cli import app as cli
 from lfnlab.metrics import FirstPassage
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 ROOT = Path(__file__).parents[3]
 
@@ -275,20 +278,15 @@ def test_the_warm_up_is_said(late: Results) -> None:
     ],
 )
 def test_bad_requests_are_one_line(
-    results: Results, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    results: Results, arguments: list[str], said: str, lfn: Lfn
 ) -> None:
-    assert cli.call(["metrics", str(results.root), *arguments]) == cli.USAGE
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert said in err
+    assert said in lfn.refuses("metrics", results.root, *arguments)
 
 
-def test_what_has_no_samples_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_no_samples_is_told(tmp_path: Path, lfn: Lfn) -> None:
     path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", sample="off")
     execute([Case(path.flow("reno"))], out=tmp_path)
-    assert cli.call(["metrics", str(tmp_path)]) == cli.USAGE
-    assert "sample = off" in capsys.readouterr().err
+    assert "sample = off" in lfn.err("metrics", tmp_path)
 
 
 def test_background_alone_has_the_metrics_of_its_links(tmp_path: Path) -> None:
@@ -299,26 +297,21 @@ def test_background_alone_has_the_metrics_of_its_links(tmp_path: Path) -> None:
     assert "goodput" not in names
 
 
-def test_the_command_prints_table_window_and_json(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call(["metrics", str(results.root), "--metric", "jain,cov"]) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
+def test_the_command_prints_table_window_and_json(results: Results, lfn: Lfn) -> None:
+    lines = lfn("metrics", results.root, "--metric", "jain,cov").splitlines()
     assert lines[0].split() == ["law", "metric", "of", "value", "unit"]
     assert lines[-1] == (
         "from 0 s to 6 s, without a warm-up; means over 2 seeds ± 95 % (Student's t)"
     )
-    assert cli.call(["metrics", str(results.root), "--metric", "jain", "--json"]) == cli.OK
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(lfn("metrics", results.root, "--metric", "jain", "--json"))
     assert said["schema"] == 1
     assert [value["factors"]["law"] for value in said["metrics"]] == ["reno", "cubic"]
     assert said["metrics"][0]["n"] == 2
     assert set(said["metrics"][0]["values"]) == {"1", "2"}
 
 
-def test_the_list_teaches_every_metric(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["metrics", "--list"]) == cli.OK
-    out = capsys.readouterr().out
+def test_the_list_teaches_every_metric(lfn: Lfn) -> None:
+    out = lfn("metrics", "--list")
     assert re.findall(r"^(\S+): ", out, re.MULTILINE) == list(METRICS)
     assert "(sum x)^2 / (n sum x^2)  [1]" in out
     assert cli.call(["metrics"]) == cli.USAGE
@@ -350,14 +343,11 @@ def test_transfers_of_a_model_have_completion_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rate", "unit"), [("999Mbit/s", "Mbit/s"), ("1Gbit/s", "Gbit/s")])
-def test_rates_have_the_unit_of_the_summary(
-    rate: str, unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rates_have_the_unit_of_the_summary(rate: str, unit: str, tmp_path: Path, lfn: Lfn) -> None:
     path = dumbbell(rate=rate, rtt="20ms", buffer="1bdp", duration="1s")
     results = execute([Case(path.flow("cubic"))], out=tmp_path)
     assert cli.call(["table", str(tmp_path)]) == 0
-    assert cli.call(["metrics", str(tmp_path), "--metric", "goodput"]) == 0
-    heading, row, *_, measured, _ = capsys.readouterr().out.splitlines()
+    heading, row, *_, measured, _ = lfn("metrics", tmp_path, "--metric", "goodput").splitlines()
     assert f"goodput ({unit})" in heading
     assert measured.split()[-1] == unit
     assert measured.split()[-2] == row.split()[1]

@@ -14,6 +14,8 @@ from lfnlab.cli.app import call
 from lfnlab.experiment.run import execute
 
 if TYPE_CHECKING:
+    from command import Lfn
+
     from lfnlab import Results
     from lfnlab.results.summary import Summary
 
@@ -98,9 +100,7 @@ def test_no_sampling_moves_a_mean(tmp_path: Path) -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_a_connection_that_is_not_made_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_connection_that_is_not_made_is_said(tmp_path: Path, lfn: Lfn) -> None:
     results = run(text_of("udt-long-rtt"), tmp_path / "udt")
     (said,) = warnings.seen(results)
     assert said.startswith(
@@ -112,7 +112,7 @@ def test_a_connection_that_is_not_made_is_said(
         '[[flow]]\nlaw = "reno"\nrtt = "40ms"\n'
     )
     assert call(["run", str(file), "--out", str(tmp_path / "tcp"), "--no-report"]) == 0
-    printed = re.sub(r"\s+", " ", "".join(capsys.readouterr()))
+    printed = re.sub(r"\s+", " ", "".join(lfn.said()))
     assert "The connection of flow 0 (reno) was not made" in printed
     assert "Few losses" not in printed
 

@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from command import LFN
 
 from lfnlab import (
     Case,
@@ -39,7 +39,8 @@ from lfnlab.errors import LawError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LFN = [sys.executable, "-m", "lfnlab.cli"]
+    from command import Lfn
+
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)
 MANY = ["--rate", "50Mbit/s", "--rtt", "10ms", "--duration", "2s", "--loss", "1e-9"]
@@ -69,14 +70,10 @@ def wait_for(runs: int, root: Path) -> None:
         (SHORT.flow("reno", count=1).to_toml().replace('"1s"', '"0s"').encode(), "duration: "),
     ],
 )
-def test_a_file_that_is_no_scenario(
-    content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_scenario(content: bytes, said: str, tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "s.toml"
     file.write_bytes(content)
-    assert cli.call(["run", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
+    err = lfn.refuses("run", file, "--out", tmp_path / "out")
     assert err.startswith(f"lfn: {file}")
     assert said in err
     assert not (tmp_path / "out").exists()
@@ -105,16 +102,12 @@ BURSTS = '[[udp]]\nbursts = [{stop="3s", rate="1Mbit/s"}, {start="2s", rate="1Mb
         (LINK + BURSTS, "udp[0].bursts[1].start"),
     ],
 )
-def test_a_fault_names_file_line_and_entry(
-    body: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_names_file_line_and_entry(body: str, key: str, tmp_path: Path, lfn: Lfn) -> None:
     """All faults and their messages are in the tests of the crate."""
     file = tmp_path / "fault.toml"
     file.write_text(f'schema = 1\nduration = "60s"\n{body}')
     (tmp_path / "empty.mahi").touch()
-    assert cli.call(["run", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
+    err = lfn.refuses("run", file, "--out", tmp_path / "out")
     assert re.match(rf"lfn: {re.escape(str(file))}:\d+: {re.escape(key)}: ", err), err
 
 
@@ -158,13 +151,9 @@ def test_an_error_says_its_parts() -> None:
         (["run", "a", "b"], "b"),
     ],
 )
-def test_wrong_usage_is_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_is_one_line(arguments: list[str], said: str, tmp_path: Path, lfn: Lfn) -> None:
     out = [] if arguments[0] == "laws" else ["--out", str(tmp_path)]
-    assert cli.call([*arguments, *out]) == cli.USAGE
-    printed, err = capsys.readouterr()
-    assert (printed, err.count("\n")) == ("", 1)
+    err = lfn.refuses(*arguments, *out)
     assert err.startswith("lfn: ")
     assert said in err
 

@@ -8,12 +8,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
 from lfnlab import Queue, Results, dumbbell
 from lfnlab.cli import app as cli
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 ROOT = Path(__file__).parents[3]
 GOOD = """\
@@ -36,12 +40,9 @@ def scenario(tmp_path: Path) -> Path:
     return file
 
 
-def test_json_of_run_is_the_documented_object(
-    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_of_run_is_the_documented_object(scenario: Path, tmp_path: Path, lfn: Lfn) -> None:
     arguments = ["run", str(scenario), "--seeds", "2", "--json", "--out", str(tmp_path / "out")]
-    assert cli.call(arguments) == cli.OK
-    result = json.loads(capsys.readouterr().out)
+    result = json.loads(lfn(*arguments))
     assert result["schema"] == 1
     assert [run["seed"] for run in result["runs"]] == [1, 2]
     run = result["runs"][0]
@@ -57,23 +58,19 @@ def test_json_of_run_is_the_documented_object(
     assert (tmp_path / "out" / "report.html").is_file()
 
 
-def test_compare_needs_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_needs_no_file(tmp_path: Path, lfn: Lfn) -> None:
     arguments = ["compare", "--rate", "10Mbit/s", "--rtt", "10ms", "--law", "reno,cubic,htcp-be"]
     arguments += ["--flows", "2", "--duration", "2s", "--seeds", "2", "--background", "2", "--json"]
     arguments += ["--buffer", "1bdp", "--compat", "ns2", "--no-report", "--out", str(tmp_path)]
-    assert cli.call(arguments) == cli.OK
-    result = json.loads(capsys.readouterr().out)
+    result = json.loads(lfn(*arguments))
     assert list(result["aggregate"]) == ["reno", "cubic", "htcp-be"]
     assert len(result["runs"]) == 6
     assert result["runs"][0]["background"]["flows_started"] > 0
     assert not (tmp_path / "report.html").exists()
 
 
-def test_the_table_names_units_and_report(
-    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call(["run", str(scenario), "--out", str(tmp_path / "out")]) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
+def test_the_table_names_units_and_report(scenario: Path, tmp_path: Path, lfn: Lfn) -> None:
+    lines = lfn("run", scenario, "--out", tmp_path / "out").splitlines()
     assert lines[0].startswith("law")
     assert "goodput, sum (Mbit/s)" in lines[0]
     assert lines[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
@@ -93,14 +90,10 @@ def test_the_table_names_units_and_report(
     ],
 )
 def test_a_users_mistake_is_one_line_and_exit_code_2(
-    scenario: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+    scenario: Path, lfn: Lfn, old: str, new: str, said: str
 ) -> None:
     scenario.write_text(GOOD.replace(old, new))
-    assert cli.call(["run", str(scenario)]) == cli.USAGE
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert said in err
+    assert said in lfn.refuses("run", scenario)
 
 
 @pytest.mark.parametrize(
@@ -119,12 +112,10 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(
         (["paper", "no-such-paper"], cli.UNAVAILABLE),
     ],
 )
-def test_exit_codes(
-    arguments: list[str], code: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_exit_codes(arguments: list[str], code: int, lfn: Lfn, tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "out")] if arguments[0] in ("run", "compare") else []
     assert cli.call([*arguments, *out]) == code
-    captured = capsys.readouterr()
+    captured = lfn.said()
     assert captured.err
     assert "Traceback" not in captured.err
     assert not (tmp_path / "out" / "runs").exists() or not list(
@@ -147,20 +138,15 @@ def test_exit_codes(
         ("--law", "renoo"),
     ],
 )
-def test_a_wrong_option_is_named(
-    option: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_option_is_named(option: str, value: str, tmp_path: Path, lfn: Lfn) -> None:
     said = {"--law": "reno"} | {option: value}
     arguments = [f"{name}={text}" for name, text in said.items()]
-    assert cli.call(["compare", *arguments, "--out", str(tmp_path)]) == cli.USAGE
-    err = capsys.readouterr().err
+    err = lfn.refuses("compare", *arguments, "--out", tmp_path)
     assert err.startswith(f"lfn: {option}: ")
-    assert err.count("\n") == 1
 
 
-def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["--help"]) == cli.OK
-    text = capsys.readouterr().out
+def test_help_teaches(lfn: Lfn) -> None:
+    text = lfn("--help")
     for word in ("lfn demo", "lfn compare --rate", "Exit codes", "130"):
         assert word in text
     for command, example in {
@@ -168,13 +154,11 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         "run": 'law = "cubic"',
         "laws": "lfn laws cubic",
     }.items():
-        assert cli.call([command, "--help"]) == cli.OK
-        assert example in capsys.readouterr().out
+        assert example in lfn(command, "--help")
 
 
-def test_papers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["paper", "list"]) == cli.OK
-    assert "htcp-be" in capsys.readouterr().out
+def test_papers_are_listed(lfn: Lfn) -> None:
+    assert "htcp-be" in lfn("paper", "list")
 
 
 def test_help_does_not_import_the_heavy_modules() -> None:
@@ -233,22 +217,15 @@ def test_set_sets_any_key(tmp_path: Path) -> None:
         ("=3", "write for example --set"),
     ],
 )
-def test_a_fault_of_set_names_it(
-    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call([*PATH, "--set", text, "--out", str(tmp_path / "out")]) == cli.USAGE
-    err = capsys.readouterr().err
+def test_a_fault_of_set_names_it(text: str, says: str, tmp_path: Path, lfn: Lfn) -> None:
+    err = lfn.refuses(*PATH, "--set", text, "--out", tmp_path / "out")
     assert re.search(says, err), err
-    assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_the_demo_tells_laws_apart_and_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_tells_laws_apart_and_says_why(tmp_path: Path, lfn: Lfn) -> None:
     """Each claim of its sentences, from its runs."""
-    assert cli.call(["demo", "--out", str(tmp_path / "own")]) == 0
-    assert "CUBIC starts with HyStart" in capsys.readouterr().out
+    assert "CUBIC starts with HyStart" in lfn("demo", "--out", tmp_path / "own")
     results = Results.load(tmp_path / "own")
     goodput = {row["law"]: row["goodput_bps"] / 1e6 for row in results.rows()}
     ordered = sorted(goodput.values())

@@ -11,7 +11,6 @@ import random
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 import warnings
 from functools import cache
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from command import process
 
 import lfnlab
 from lfnlab import DamageWarning, Results, StoreError, dumbbell, sweep
@@ -31,7 +31,8 @@ from lfnlab.results.store import LAYOUT_FILE, recorded, refuse_foreign
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LFN = [sys.executable, "-m", "lfnlab.cli"]
+    from command import Lfn
+
 # The loss never comes; it makes seeds differ.
 PATH = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)
 SHORT = PATH.flow("cubic")
@@ -174,9 +175,7 @@ def test_what_gc_removes_does_not_lead_elsewhere(swept: Path, tmp_path: Path) ->
     assert (tmp_path / "precious" / "x").read_text() == "x"
 
 
-def test_merge_follows_no_links(
-    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_merge_follows_no_links(swept: Path, tmp_path: Path, lfn: Lfn) -> None:
     root = shutil.copytree(swept, tmp_path / "s")
     first, second, third, fourth = runs(root)
     shutil.move(first, tmp_path / "elsewhere")
@@ -194,7 +193,7 @@ def test_merge_follows_no_links(
         "store.json",
         "summary",
     ]
-    out = capsys.readouterr().out
+    out = lfn.said().out
     assert f"{first.name}: it is a link" in out
     assert f"{second.name}: flows.parquet is not a regular file" in out
     assert f"{third.name}: provenance.json names '../escaped'" in out
@@ -207,7 +206,7 @@ def test_merge_follows_no_links(
 
 
 def test_a_store_of_an_earlier_version_says_what_can_be_done(
-    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    swept: Path, tmp_path: Path, lfn: Lfn
 ) -> None:
     """Without store.json, seals and lengths, as lfnlab 0.1.0 left it."""
     root = shutil.copytree(swept, tmp_path / "s")
@@ -222,8 +221,7 @@ def test_a_store_of_an_earlier_version_says_what_can_be_done(
     assert not (root / "summary").exists()
     with pytest.raises(StoreError, match=r"lfnlab 0\.1\.0 left it.*echo '.*' > .*store\.json"):
         again(root)
-    assert cli.call(["store", "gc", str(root), "--yes"]) == cli.STORE
-    mend = capsys.readouterr().err.rpartition("lfnlab's: ")[2]
+    mend = lfn.err("store", "gc", root, "--yes", code=cli.STORE).rpartition("lfnlab's: ")[2]
     subprocess.run(mend, shell=True, check=True)
     assert again(root).rows() == Results.load(swept).rows()
     assert cli.call(["store", "verify", str(root)]) == cli.OK
@@ -242,8 +240,7 @@ def test_runs_without_files_do_not_count(swept: Path, tmp_path: Path, has_rows: 
     for run in runs(root):
         for file in run.iterdir():
             file.unlink()
-    command = [*LFN, "store", "ls", str(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = process("store", "ls", root)
     assert done.returncode == 1
     assert done.stderr.startswith("0 runs")
     assert "4 damaged runs are left out" in done.stderr
@@ -265,8 +262,8 @@ def test_a_damaged_run_is_run_again_and_said(swept: Path, tmp_path: Path) -> Non
     table.write_text(
         SHORT.to_toml() + '\n[sweep]\nseeds = 2\n[sweep.grid]\n"flow[0].law" = ["reno", "cubic"]\n'
     )
-    command = [*LFN, "sweep", str(table), "--out", str(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = process("sweep", table, "--out", root)
+    assert done.returncode == 0
     assert done.stderr.startswith(f"lfn: a damaged run is run again: {file.parent.name}: summary")
     assert done.stderr.count("\n") == 1
     assert file.read_text() == text
@@ -454,14 +451,13 @@ def test_a_whole_run_in_the_place_of_another_is_damage(
     wrong: int,
     swept: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    lfn: Lfn,
 ) -> None:
     root = shutil.copytree(swept, tmp_path / "s")
     shutil.rmtree(root / "summary")
     run, by = run_of(root, "cubic", 1), run_of(root, *other)
     harm(run, by)
-    assert cli.call(["store", "verify", str(root)]) == cli.FAILED
-    said = capsys.readouterr().out
+    said = lfn("store", "verify", root, code=cli.FAILED)
     assert f"{run.name}: has the run {by.name} in the place of its own" in said
     assert f"4 runs, {wrong} damaged" in said
     for reader, value in observed(root).items():
@@ -470,8 +466,7 @@ def test_a_whole_run_in_the_place_of_another_is_damage(
         assert isinstance(value, StoreError), reader
         assert " has the run " in str(value), (reader, value)
     for command in ("report", "plot", "metrics"):
-        assert cli.call([command, str(root)]) == cli.STORE
-        assert "has the run " in capsys.readouterr().err, command
+        assert "has the run " in lfn.err(command, root, code=cli.STORE), command
     into = tmp_path / "into"
     assert cli.call(["store", "merge", str(into), str(root)]) == cli.FAILED
     assert len(runs(into)) == 4 - wrong
@@ -589,7 +584,7 @@ def test_a_damaged_catalogue_is_rebuilt(swept: Path, tmp_path: Path) -> None:
 
 
 def test_after_an_interrupt_finished_runs_are_results(
-    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    swept: Path, tmp_path: Path, lfn: Lfn
 ) -> None:
     def interrupt(done: float, total: int) -> None:
         if done >= 2:
@@ -605,8 +600,7 @@ def test_after_an_interrupt_finished_runs_are_results(
     assert (len(results.runs), results.missing) == (there, 16 - there)
     assert to_json(results)["averaged"].endswith(words)
     for command in ("report", "plot", "metrics"):
-        assert cli.call([command, str(tmp_path / "s")]) == cli.OK
-        assert words in capsys.readouterr().out, command
+        assert words in lfn(command, tmp_path / "s"), command
     assert words in (tmp_path / "s" / "report.html").read_text()
     assert sweep(SHORT, grid=LAWS, seeds=8, out=tmp_path / "s").missing == 0
     assert Results.load(tmp_path / "s").completeness is None
@@ -632,7 +626,7 @@ def test_none_of_the_runs_says_so(swept: Path, tmp_path: Path) -> None:
 
 
 def test_a_report_of_a_read_only_store_goes_elsewhere(
-    swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfn: Lfn
 ) -> None:
     root = shutil.copytree(swept, tmp_path / "s")
     before = tree(root)
@@ -644,8 +638,9 @@ def test_a_report_of_a_read_only_store_goes_elsewhere(
         return real(dir=dir)
 
     monkeypatch.setattr(tempfile, "TemporaryFile", opened)
-    assert cli.call(["report", str(root)]) == cli.STORE
-    assert f"Read-only file system; lfn report {root} --out DIR" in capsys.readouterr().err
+    assert f"Read-only file system; lfn report {root} --out DIR" in lfn.err(
+        "report", root, code=cli.STORE
+    )
     assert cli.call(["report", str(root), "--figures", "--out", str(tmp_path / "page")]) == cli.OK
     refuse_foreign(
         tmp_path / "page", {"report.html", "laboratory.html", "figures"}
@@ -660,7 +655,6 @@ def test_a_fifo_in_a_store_is_not_waited_for(swept: Path, tmp_path: Path) -> Non
     for name in ("experiment.json", LAYOUT_FILE):
         fifo(root / name, random.Random(0))
         assert stat.S_ISFIFO((root / name).stat().st_mode)
-        command = [*LFN, "report", str(root)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = process("report", root)
         assert done.returncode == 3
         assert "is not a regular file" in done.stderr

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from command import process as lfn
 
 import lfnlab
 from browser import Page, chromium
@@ -26,15 +26,8 @@ from lfnlab.results.store import read_table, replace_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-LFN = [sys.executable, "-m", "lfnlab.cli"]
 BASE = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("reno")
 EVIL = "a\x1b[2J\x1b]0;own\x07\nb\x9b31m\u202e<img src=x onerror=alert(1)>|[x](http://x)"
-
-
-def lfn(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*LFN, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=120
-    )
 
 
 def reseal(file: Path, change: Any) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from command import Lfn
+
 TEXT = """\
 schema = 1
 duration = "60s"
@@ -134,9 +136,7 @@ def test_no_run_passes_the_limit_and_only_one_that_does_not_fit_is_lost(tmp_path
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])
-def test_the_command_refuses_what_will_not_fit(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_refuses_what_will_not_fit(command: str, tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "a.toml"
     file.write_text(TEXT + ("[sweep.grid]\nseed = [1]\n" if command == "sweep" else ""))
     out = str(tmp_path / "out")
@@ -144,6 +144,5 @@ def test_the_command_refuses_what_will_not_fit(
     assert call([command, str(file), "--out", out, "--memory", "10kB"]) == (
         2 if command == "run" else 1
     )
-    assert "of memory" in capsys.readouterr().err
-    assert call([command, str(file), "--out", out, "--memory", "much"]) == 2
-    assert "--memory" in capsys.readouterr().err
+    assert "of memory" in lfn.said().err
+    assert "--memory" in lfn.err(command, file, "--out", out, "--memory", "much")

@@ -14,6 +14,8 @@ from lfnlab.errors import StoreError
 from lfnlab.results import output
 
 if TYPE_CHECKING:
+    from command import Lfn
+
     from lfnlab import Results
 
 HALF = """\
@@ -44,10 +46,7 @@ def commands(results: Results, tmp_path: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", ["a.png", "a.pdf", "a.svg", "b.png", "vectors.md"])
 def test_what_lfn_wrote_is_made_again_and_nothing_else(
-    name: str,
-    commands: dict[str, list[str]],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    name: str, commands: dict[str, list[str]], tmp_path: Path, lfn: Lfn
 ) -> None:
     file = tmp_path / name
     command = [*commands[name], str(file)]
@@ -58,14 +57,12 @@ def test_what_lfn_wrote_is_made_again_and_nothing_else(
     assert cli.call(command) == cli.OK
     assert file.read_bytes() == made
     # What others made, empty or not, with a name of lfn's in it or not.
-    capsys.readouterr()
+    lfn.said()
     for other in (b"", b"precious", b"made with lfnlab", made.replace(output.MARK.encode(), b"")):
         file.write_bytes(other)
-        assert cli.call(command) == cli.STORE
-        assert file.read_bytes() == other
-        said = capsys.readouterr().err
+        said = lfn.refuses(*command, code=cli.STORE)
         assert f"cannot write {file}: it exists, and lfn did not write it" in said
-        assert said.count("\n") == 1
+        assert file.read_bytes() == other
     file.unlink()
     file.mkdir()
     assert cli.call(command) == cli.STORE

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lfnlab import _core, machine
 from lfnlab.cli import app as cli
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 SCENARIO = """\
 schema = 1
@@ -47,23 +51,21 @@ def _another_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "kernel unload reno",
     ],
 )
-def test_a_part_that_needs_linux_says_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_that_needs_linux_says_so(command: str, lfn: Lfn) -> None:
     assert cli.call(command.split()) != cli.OK
-    said = capsys.readouterr().err
+    said = lfn.said().err
     assert "needs Linux; this system is darwin" in said
     assert len(said.splitlines()) == 1
 
 
-def test_the_simulator_works(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_simulator_works(lfn: Lfn) -> None:
     assert cli.call(["run", "a.toml", "--out", "out"]) == cli.OK
     assert cli.call(["new", "sweep"]) == cli.OK
     assert cli.call(["sweep", "sweep.toml", "--dry-run"]) == cli.OK
-    assert cli.call(["doctor"]) == 1
-    said = capsys.readouterr().out
+    said = lfn("doctor", code=1)
     assert "cubic" in said
     assert "all but the simulator" in said
-    assert cli.call(["kernel", "list"]) == cli.OK
-    assert "this is darwin" in capsys.readouterr().out
+    assert "this is darwin" in lfn("kernel", "list")
 
 
 def test_cores_are_counted_where_affinity_is_not_known() -> None:

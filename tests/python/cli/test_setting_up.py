@@ -7,27 +7,26 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import lfnlab
 from lfnlab.cli import app as cli
 
+if TYPE_CHECKING:
+    from command import Lfn
+
 
 @pytest.mark.parametrize("kind", ["scenario", "law", "sweep"])
 @pytest.mark.parametrize("name", ["", "own name", "/absolute"])
 def test_a_start_runs_as_it_is(
-    kind: str,
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfn: Lfn
 ) -> None:
     monkeypatch.chdir(tmp_path)
     end = ".py" if kind == "law" else ".toml"
     given = [str(tmp_path / f"x{end}") if name.startswith("/") else name + end] if name else []
-    assert cli.call(["new", kind, *given]) == cli.OK
-    file, _, command = capsys.readouterr().out.strip().partition(": ")
+    file, _, command = lfn("new", kind, *given).strip().partition(": ")
     assert given in ([], [file])
     assert "{" + "file}" not in Path(file).read_text()
     assert file in Path(file).read_text(), "its comment has the command"
@@ -40,22 +39,22 @@ def test_a_start_runs_as_it_is(
     assert cli.call(["new", kind, *given]) == cli.STORE, "nothing is written over"
 
 
-def test_a_preset_is_a_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_preset_is_a_start(tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "mine.toml"
     assert cli.call(["new", "scenario", str(file), "--preset", "e-vlbi"]) == cli.OK
     assert tomllib.loads(file.read_text())["schema"] == 1
     assert cli.call(["new", "scenario", str(tmp_path / "x"), "--preset", "e-vlbo"]) == cli.USAGE
     assert not (tmp_path / "x").exists()
-    assert "e-vlbi" in capsys.readouterr().err
+    assert "e-vlbi" in lfn.said().err
 
 
 def test_bash_completes_commands_and_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfn: Lfn
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for _ in range(2):
         assert cli.call(["--install-completion", "--shell", "bash"]) == cli.OK
-    script = capsys.readouterr().out.split()[1].rstrip(";")
+    script = lfn.said().out.split()[1].rstrip(";")
     assert (tmp_path / ".bashrc").read_text().count(f'. "{script}"') == 1
     asks = (
         f'. {script}; complete -p lfn; COMP_WORDS=(lfn $1); COMP_CWORD=1; COMP_LINE="lfn $1"; '
@@ -72,15 +71,10 @@ def test_bash_completes_commands_and_options(
     [("vc", ["vcp"]), ("reno,cubi", ["reno,cubic"]), ("reno,", None), ("", None), ("nosuch", [])],
 )
 def test_bash_completes_laws(
-    typed: str,
-    offered: list[str] | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    typed: str, offered: list[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfn: Lfn
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cli.call(["--install-completion", "--shell", "bash"]) == cli.OK
-    script = capsys.readouterr().out.split()[1].rstrip(";")
+    script = lfn("--install-completion", "--shell", "bash").split()[1].rstrip(";")
     asks = (
         f'. {script}; COMP_WORDS=(lfn compare --law "$1"); COMP_CWORD=3; '
         'f=$(complete -p lfn | sed "s/.*-F \\([^ ]*\\).*/\\1/"); $f; '
@@ -98,11 +92,10 @@ def test_bash_completes_laws(
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_completion_for_other_shells_is_written(
-    shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfn: Lfn
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cli.call(["--install-completion", "--shell", shell]) == cli.OK
-    script = Path(capsys.readouterr().out.split()[1].rstrip(";"))
+    script = Path(lfn("--install-completion", "--shell", shell).split()[1].rstrip(";"))
     assert "compare" in script.read_text()
     if shutil.which(shell):
         subprocess.run([shell, "-n", script], check=True)

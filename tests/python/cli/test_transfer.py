@@ -14,10 +14,12 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from command import LFN, process
 
 from lfnlab import _core
 from lfnlab.cli.transfer import _listener, recv
@@ -26,8 +28,9 @@ from lfnlab.errors import LawError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from command import Lfn
+
 ROOT = Path(__file__).parents[3]
-LFN = [sys.executable, "-m", "lfnlab.cli"]
 
 
 @contextmanager
@@ -46,17 +49,16 @@ def receiver(into: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
             process.kill()
 
 
-def send(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*LFN, "send", *words], capture_output=True, text=True, timeout=60)
+send = partial(process, "send")
 
 
 def test_messages_keep_brackets_and_show_control_characters(
-    capsys: pytest.CaptureFixture[str],
+    lfn: Lfn,
 ) -> None:
     with _listener(as_json=False) as tell:
         tell(json.dumps({"listening": "[fe80::1%eth0]:9000"}))
         tell(json.dumps({"failed": "[red]file\x1b[2J"}))
-    said = capsys.readouterr().err
+    said = lfn.said().err
     assert "listening at [fe80::1%eth0]:9000" in said
     assert "[red]file\\x1b[2J" in said
 
@@ -130,7 +132,7 @@ def test_exit_codes_and_no_arithmetic_before_an_error(tmp_path: Path) -> None:
         (["send", str(file), "--to", "127.0.0.1:9", "--key", str(key)], 3, "chmod 600"),
         (["send", str(file), "--to", "127.0.0.1:9"], 1, "no answer"),
     ]:
-        ended = subprocess.run([*LFN, *words], capture_output=True, text=True, timeout=60)
+        ended = process(*words)
         assert (ended.returncode, len(ended.stderr.splitlines())) == (code, 1), ended.stderr
         assert text in ended.stderr
 
@@ -250,8 +252,7 @@ def test_numbers_that_are_none_are_errors_of_one_line(tmp_path: Path, command: s
             ("--max-rate", "", "--max-rate"),
         ]
     for option, value, text in options:
-        given = [*LFN, command, *words, f"{option}={value}"]
-        ended = subprocess.run(given, capture_output=True, text=True, timeout=60)
+        ended = process(command, *words, f"{option}={value}")
         assert ended.returncode == 2, (option, value, ended.stderr)
         assert text in ended.stderr, ended.stderr
         assert len(ended.stderr.splitlines()) == 1, ended.stderr

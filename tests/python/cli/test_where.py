@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
 import lfnlab
 from lfnlab.cli.app import call
 from lfnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 
 @pytest.fixture(scope="module")
@@ -57,19 +61,16 @@ def test_a_condition_that_no_row_can_meet_is_named(
         results.where(condition)
 
 
-def test_the_command_prints_the_same_rows(
-    results: lfnlab.Results, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_the_same_rows(results: lfnlab.Results, lfn: Lfn) -> None:
     asked = ["table", str(results.root), "--where", "law=reno,bic", "--metric", "goodput_bps,cov"]
     assert call([*asked, "--json"]) == 0
     expected = results.where("law!=cubic").table(["goodput_bps", "cov"]).to_dicts()
-    assert json.loads(capsys.readouterr().out) == expected
-    assert call(asked) == 0
-    heading, *lines = capsys.readouterr().out.splitlines()
+    assert json.loads(lfn.said().out) == expected
+    heading, *lines = lfn(*asked).splitlines()
     assert heading.split() == ["law", "goodput", "(Mbit/s)", "CoV", "(1", "s)"]
     assert [line.split()[0] for line in lines[:2]] == ["reno", "bic"]
-    assert call([*asked, "--baseline", "reno", "--json"]) == 0
-    assert [row["law"] for row in json.loads(capsys.readouterr().out)] == ["bic"]
-    assert call([*asked[:2], "--metric", "speed"]) == 2
-    assert 'metric "speed"; allowed: goodput_bps, ' in capsys.readouterr().err
+    assert [row["law"] for row in json.loads(lfn(*asked, "--baseline", "reno", "--json"))] == [
+        "bic"
+    ]
+    assert 'metric "speed"; allowed: goodput_bps, ' in lfn.err(*asked[:2], "--metric", "speed")
     assert call([*asked, "--json", "--csv"]) == 2

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lfnlab import LawError, LawInfo, law, laws
 from lfnlab.cli import app as cli
 
+if TYPE_CHECKING:
+    from command import Lfn
+
 SIGNALS = {"loss", "delay", "rate", "ecn", "router"}
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert cli.call(["laws", *arguments]) == cli.OK
-    return capsys.readouterr().out
+def printed(lfn: Lfn, *arguments: str) -> str:
+    return lfn("laws", *arguments)
 
 
-def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
-    headings, *lines = printed(capsys).splitlines()
+def test_the_list(lfn: Lfn) -> None:
+    headings, *lines = printed(lfn).splitlines()
     assert [line.split()[0] for line in lines] == [law.name for law in laws()]
     assert set(cli.DEMO_LAWS) <= {law.name for law in laws()}
     columns = re.split(r"  +", headings)
@@ -38,8 +40,8 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("entry", laws(), ids=lambda entry: entry.name)
-def test_every_law_has_each_field(entry: LawInfo, capsys: pytest.CaptureFixture[str]) -> None:
-    (said,) = json.loads(printed(capsys, entry.name, "--json"))
+def test_every_law_has_each_field(entry: LawInfo, lfn: Lfn) -> None:
+    (said,) = json.loads(printed(lfn, entry.name, "--json"))
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in said.items()
     }
@@ -51,13 +53,13 @@ def test_every_law_has_each_field(entry: LawInfo, capsys: pytest.CaptureFixture[
     assert "sim" in entry.targets
     assert set(entry.targets) <= {"sim", "kernel"}
     assert entry.variants
-    card = printed(capsys, entry.name, "--vectors")
+    card = printed(lfn, entry.name, "--vectors")
     assert card.startswith(f"# {entry.title}\n")
     # UDT's own law is no header that vectors drive; crates/udt tests its values.
     vectors = () if entry.name == "udt" else ("\nexpect ",)
     for part in ("## Equations", "## Range and accuracy", "## Reference", *vectors):
         assert part in card
-    reference = printed(capsys, entry.name, "--bibtex")
+    reference = printed(lfn, entry.name, "--bibtex")
     assert re.match(r"@\w+\{[\w-]+,\n", reference)
     # The text of this paper that the project has names neither authors nor year.
     fields_due = ("title",) if entry.name == "htcp-be" else ("author", "title", "year")
@@ -66,11 +68,11 @@ def test_every_law_has_each_field(entry: LawInfo, capsys: pytest.CaptureFixture[
     assert reference.count("{") == reference.count("}")
 
 
-def test_all_references_at_once_are_a_bibliography(capsys: pytest.CaptureFixture[str]) -> None:
-    keys = re.findall(r"(?m)^@\w+\{([\w-]+),$", printed(capsys, "--bibtex"))
+def test_all_references_at_once_are_a_bibliography(lfn: Lfn) -> None:
+    keys = re.findall(r"(?m)^@\w+\{([\w-]+),$", printed(lfn, "--bibtex"))
     assert len(keys) == len(laws())
     assert len(set(keys)) == len(keys), "a bibliography has each key once"
-    assert [entry["name"] for entry in json.loads(printed(capsys, "--json"))] == [
+    assert [entry["name"] for entry in json.loads(printed(lfn, "--json"))] == [
         entry.name for entry in laws()
     ]
 
@@ -97,9 +99,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> N
         (["reno", "--json", "--bibtex"], "--json, --bibtex: allowed: one of them"),
     ],
 )
-def test_mistakes(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["laws", *arguments]) == cli.USAGE
-    assert said in capsys.readouterr().err
+def test_mistakes(arguments: list[str], said: str, lfn: Lfn) -> None:
+    assert said in lfn.err("laws", *arguments)
 
 
 def test_colours_and_markers_tell_laws_apart() -> None:

@@ -15,6 +15,8 @@ from lfnlab.results import output
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from command import Lfn
+
 SOURCE = """\
 import lfnlab
 
@@ -84,18 +86,13 @@ def test_what_a_law_decides_besides_its_window_is_recorded() -> None:
     assert "\nack\nexpect cwnd 10.1 +-0.0001%\nexpect pacing_Bps 146248 +-0.0001%\n" in text
 
 
-def test_the_command_writes_a_part_of_a_card(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_part_of_a_card(tmp_path: Path, lfn: Lfn) -> None:
     file, out = tmp_path / "half.py", tmp_path / "vectors.md"
     file.write_text(SOURCE)
-    assert cli.call(["port", f"{file}:Half", "--out", str(out)]) == cli.OK
-    assert capsys.readouterr().out == f"{out}\n"
-    assert cli.call(["port", f"{file}:Half"]) == cli.OK
-    said = capsys.readouterr().out
+    assert lfn("port", f"{file}:Half", "--out", out) == f"{out}\n"
+    said = lfn("port", f"{file}:Half")
     assert said + f"<!-- {output.MARK} -->\n" == out.read_text()
-    assert cli.call(["port", f"{file}:Half", "--name", "half-reno"]) == cli.OK
-    assert "\nlaw half-reno  # " in capsys.readouterr().out
+    assert "\nlaw half-reno  # " in lfn("port", f"{file}:Half", "--name", "half-reno")
 
 
 @pytest.mark.parametrize(
@@ -108,13 +105,11 @@ def test_the_command_writes_a_part_of_a_card(
         (["{file}:Half", "--out", "{file}/x"], cli.STORE, "Not a directory"),
     ],
 )
-def test_mistakes(
-    arguments: list[str], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes(arguments: list[str], code: int, said: str, tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "half.py"
     file.write_text(SOURCE)
     assert cli.call(["port", *(part.format(file=file) for part in arguments)]) == code
-    assert said in capsys.readouterr().err
+    assert said in lfn.said().err
 
 
 def test_what_it_raises_names_callback_and_time() -> None:

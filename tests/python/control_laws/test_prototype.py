@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -30,6 +30,9 @@ from lfnlab import (
 from lfnlab.cli import app as cli
 from lfnlab.control_laws import prototype
 from lfnlab.experiment.run import execute
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 SOURCE = """\
 import lfnlab
@@ -367,17 +370,16 @@ def test_other_runs_of_a_sweep_are_kept(path: Scenario, mine: Path, tmp_path: Pa
     assert json.loads((stored / "summary.json").read_text())["flows"][0]["law"] == "reno"
 
 
-def test_the_command_line(mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(mine: Path, tmp_path: Path, lfn: Lfn) -> None:
     arguments = ["compare", "--rate", "20Mbit/s", "--rtt", "20ms", "--duration", "2s", "--law"]
     out = ["--no-report", "--out", str(tmp_path / "out")]
-    assert cli.call([*arguments, f"{mine}:Mine,reno", *out]) == cli.OK
-    said = capsys.readouterr().out
+    said = lfn(*arguments, f"{mine}:Mine,reno", *out)
     assert "Mine (prototype)" in said.splitlines()[1]
-    assert cli.call([*arguments, f"{mine}:Nine", *out]) == cli.USAGE
-    assert capsys.readouterr().err.endswith("mine.py: no law 'Nine'; it has Mine\n")
+    assert lfn.err(*arguments, f"{mine}:Nine", *out).endswith(
+        "mine.py: no law 'Nine'; it has Mine\n"
+    )
     mine.write_text(SOURCE.replace("GAIN * n", "1 / 0"))
-    assert cli.call([*arguments, f"{mine}:Mine", *out]) == cli.RAISED
-    *trace, last = capsys.readouterr().err.splitlines()
+    *trace, last = lfn.err(*arguments, f"{mine}:Mine", *out, code=cli.RAISED).splitlines()
     assert trace[0] == "Traceback (most recent call last):"
     assert any(line.strip().startswith("self.cwnd += 1 / 0") for line in trace)
     assert last.startswith("lfn: scenario, seed 1: Mine.on_ack at ")

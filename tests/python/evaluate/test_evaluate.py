@@ -19,6 +19,8 @@ from lfnlab.figures.evaluation import page
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from command import Lfn
+
 ROOT = Path(__file__).parents[3]
 SECTIONS = """
 5.1.1 Protection Against Congestion Collapse
@@ -162,13 +164,10 @@ def test_reports_never_say_that_a_law_passes(evaluated: Callable[[str], Evaluati
         assert f'id="s{criterion.section}"' in page(made)
 
 
-def test_a_report_has_every_criterion_with_its_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_has_every_criterion_with_its_answer(tmp_path: Path, lfn: Lfn) -> None:
     out = tmp_path / "e"
     arguments = ["evaluate", "reno", "--quick", "--section", "7", "--out", str(out)]
-    assert call(arguments) == 0
-    printed = capsys.readouterr().out
+    printed = lfn(*arguments)
     made = json.loads((out / "evaluation.json").read_text())
     assert made["criteria"][0]["section"] == "7.1"
     for one in made["criteria"]:
@@ -207,7 +206,7 @@ class Mine(Law):
 
 
 def test_a_class_that_raises_in_the_middle_costs_that_figure_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, lfn: Lfn
 ) -> None:
     file = tmp_path / "mine.py"
     file.write_text(BROKEN)
@@ -219,8 +218,9 @@ def test_a_class_that_raises_in_the_middle_costs_that_figure_alone(
     assert far[0].figure("reno").n > 0
     assert "no such path" in page(made)
     arguments = ["--section", "7.5", "--quick", "--out", str(tmp_path / "again")]
-    assert call(["evaluate", f"{file}:Mine", *arguments]) == 0
-    assert re.search(r"(?m)^7\.5 no figure: .*no such path", capsys.readouterr().out)
+    assert re.search(
+        r"(?m)^7\.5 no figure: .*no such path", lfn("evaluate", f"{file}:Mine", *arguments)
+    )
 
 
 def test_a_law_of_routers_has_its_router_and_says_so(tmp_path: Path) -> None:
@@ -268,23 +268,18 @@ def test_udt_laws_run_over_udt(law: str, label: str, tmp_path: Path) -> None:
     ],
 )
 def test_bad_requests_are_one_line(
-    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], said: str, tmp_path: Path, lfn: Lfn
 ) -> None:
-    assert call(["evaluate", *arguments, "--quick", "--out", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
+    assert said in lfn.refuses("evaluate", *arguments, "--quick", "--out", tmp_path / "out")
 
 
 def test_a_header_that_does_not_compile_is_refused_with_the_compilers_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, lfn: Lfn
 ) -> None:
     text = (ROOT / "laws" / "reno.h").read_text().replace("half &= ~(", "half &= ~;(")
     (tmp_path / "mine.h").write_text(text)
     assert call(["evaluate", str(tmp_path / "mine.h"), "--quick"]) == 2
-    assert re.search(
-        r"mine\.h does not compile: .*mine\.h:\d+:\d+: error: ", capsys.readouterr().err
-    )
+    assert re.search(r"mine\.h does not compile: .*mine\.h:\d+:\d+: error: ", lfn.said().err)
 
 
 def test_a_header_in_a_file_is_evaluated_as_the_registered_law(tmp_path: Path) -> None:
@@ -296,12 +291,11 @@ def test_a_header_in_a_file_is_evaluated_as_the_registered_law(tmp_path: Path) -
     assert thin.said != "no figure"
 
 
-def test_a_directory_that_is_no_store_is_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_directory_that_is_no_store_is_left_alone(tmp_path: Path, lfn: Lfn) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    assert call(["evaluate", "reno", "--quick", "--out", str(tmp_path)]) == 3
-    assert "neither empty nor a results directory" in capsys.readouterr().err
+    assert "neither empty nor a results directory" in lfn.err(
+        "evaluate", "reno", "--quick", "--out", tmp_path, code=3
+    )
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from command import Lfn
+
 BUFFERS = ["0.1bdp", "1bdp", "250 packets"]
 LAWS = ["reno", "cubic", "htcp:rtt", "bbr"]
 
@@ -243,9 +245,8 @@ def test_values_of_several_types_are_texts() -> None:
 
 
 @pytest.mark.parametrize("form", ["--csv", "--markdown", "--latex", None])
-def test_lfn_table(swept: Results, form: str | None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(["table", str(swept.root), *([form] if form else [])]) == 0
-    printed = capsys.readouterr().out
+def test_lfn_table(swept: Results, form: str | None, lfn: Lfn) -> None:
+    printed = lfn("table", swept.root, *([form] if form else []))
     if form == "--csv":
         table = swept.table()
         assert pl.read_csv(io.StringIO(printed), schema=table.schema).equals(table)
@@ -257,8 +258,9 @@ def test_lfn_table(swept: Results, form: str | None, capsys: pytest.CaptureFixtu
         assert (r"\toprule" in printed) == (form == "--latex")
     for arguments in (["--csv", "--latex"], ["--baseline", "nobody"]):
         assert call(["table", str(swept.root), *arguments]) == 2
-    assert call(["table", str(swept.root), "--baseline", "link.queue.size=1bdp"]) == 0
-    assert "case minus link.queue.size=1bdp" in capsys.readouterr().out
+    assert "case minus link.queue.size=1bdp" in lfn(
+        "table", swept.root, "--baseline", "link.queue.size=1bdp"
+    )
 
 
 def test_latex_takes_every_sign() -> None:

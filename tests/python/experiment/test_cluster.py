@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from command import LFN
 
 from lfnlab import File, Link, Unavailable, _core, dumbbell, sweep
 from lfnlab.cli import app as cli
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from command import Lfn
+
 distributed = pytest.importorskip("distributed", reason="needs Dask: install lfnlab[cluster]")
 
-LFN = [sys.executable, "-m", "lfnlab.cli"]
 # The loss never comes; it makes seeds differ.
 PATH = {"rate": "20Mbit/s", "rtt": "10ms", "buffer": "1bdp", "duration": "2s"}
 BASE = dumbbell(**PATH, loss=1e-9).flow("cubic")
@@ -119,14 +121,15 @@ def test_a_cluster_of_this_machine(tmp_path: Path) -> None:
     assert len(results.runs) == 3
 
 
-def test_no_scheduler_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_scheduler_there(tmp_path: Path, lfn: Lfn) -> None:
     with pytest.raises(UsageError, match="allowed: local, dask, dask-jobqueue:slurm"):
         sweep(BASE, grid=LAWS, out=tmp_path, executor="spark")
     file = tmp_path / "s.toml"
     file.write_text(f"{BASE.to_toml()}\n[sweep.grid]\nseed = [1]\n")
     command = ["sweep", str(file), "--out", str(tmp_path / "out"), "--executor"]
-    assert cli.call([*command, "dask://127.0.0.1:9"]) == cli.UNAVAILABLE
-    assert "no Dask scheduler answers" in capsys.readouterr().err
+    assert "no Dask scheduler answers" in lfn.err(
+        *command, "dask://127.0.0.1:9", code=cli.UNAVAILABLE
+    )
 
 
 def test_a_batch_system(tmp_path: Path) -> None:

@@ -6,12 +6,13 @@ import dataclasses
 import os
 import signal
 import subprocess
-import sys
 import time
 import warnings
 from pathlib import Path
 
 import pytest
+from command import LFN
+from command import process as lfn
 
 import lfnlab
 from lfnlab import Design, Draws, Range, Scenario, ScenarioError, SeedsWarning, dumbbell, sweep
@@ -20,12 +21,7 @@ from lfnlab.experiment.plan import Case, Plan
 
 QUIET = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("reno")
 LOSSY = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=0.01).flow("reno")
-LFN = [sys.executable, "-m", "lfnlab.cli"]
 FLOW = '[[flow]]\nlaw = "reno"\nrtt = "10ms"\n'
-
-
-def lfn(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*LFN, *words], cwd=cwd, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1_000_001, 99999999999999999999])

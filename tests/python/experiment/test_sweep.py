@@ -7,7 +7,6 @@ import os
 import random
 import re
 import subprocess
-import sys
 import threading
 import time
 from functools import partial
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from benches.sweep import kill_midway
+from command import LFN
 
 import lfnlab
 from lfnlab import (
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-LFN = [sys.executable, "-m", "lfnlab.cli"]
+    from command import Lfn
+
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9).flow("cubic")
 SEEDED = [_core.Scenario(SHORT.with_seed(seed).to_toml()) for seed in range(3)]
@@ -165,16 +166,12 @@ def test_a_key_may_be_a_parameter_of_a_law() -> None:
         ("sweep = 3", "no table|unknown key"),
     ],
 )
-def test_a_fault_names_file_line_and_key(
-    table: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_names_file_line_and_key(table: str, says: str, tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "s.toml"
     file.write_text(f"{FILE}{table}\n")
-    assert cli.call(["sweep", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
-    err = capsys.readouterr().err
+    err = lfn.refuses("sweep", file, "--out", tmp_path / "out")
     assert re.search(says, err), err
     assert err.startswith(f"lfn: {file}")
-    assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
@@ -208,14 +205,11 @@ def test_a_sweep_runs_once_and_its_summary_is_a_frame(tmp_path: Path) -> None:
     assert json.loads((out / "experiment.json").read_text())["source"] == file.read_text()
 
 
-def test_a_dry_run_predicts_and_runs_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_predicts_and_runs_nothing(tmp_path: Path, lfn: Lfn) -> None:
     file, out = tmp_path / "s.toml", tmp_path / "out"
     file.write_text(f"{FILE}[sweep.grid]\nseed = [1, 2, 3, 4]\n")
     command = ["sweep", str(file), "--out", str(out), "--dry-run", "--json"]
-    assert cli.call(command) == cli.OK
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(lfn(*command))
     assert (said["runs"], said["there"], said["points"]) == (4, 0, 4)
     assert said["cpu_s"] > 0
     assert not out.exists()
@@ -225,9 +219,8 @@ def test_a_dry_run_predicts_and_runs_nothing(
         for path in (out / "runs").rglob("*")
     )
     assert kept == pytest.approx(said["disk_bytes"], rel=0.2)
-    capsys.readouterr()
-    assert cli.call(command) == cli.OK
-    assert json.loads(capsys.readouterr().out)["there"] == 4
+    lfn.said()
+    assert json.loads(lfn(*command))["there"] == 4
 
 
 def test_shards_merge_into_the_same_store(tmp_path: Path) -> None:
@@ -321,7 +314,7 @@ def test_provenance_says_by_what_where_and_from_what(swept: Path) -> None:
 
 
 def test_verify_finds_one_changed_bit_and_gc_removes_the_run(
-    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    swept: Path, tmp_path: Path, lfn: Lfn
 ) -> None:
     root = copy(swept, tmp_path / "s")
     assert cli.call(["store", "verify", str(root)]) == cli.OK
@@ -329,12 +322,10 @@ def test_verify_finds_one_changed_bit_and_gc_removes_the_run(
     data = bytearray((run / "flows.parquet").read_bytes())
     data[100] ^= 1
     (run / "flows.parquet").write_bytes(data)
-    assert cli.call(["store", "verify", str(root)]) == cli.FAILED
-    said = capsys.readouterr().out
+    said = lfn("store", "verify", root, code=cli.FAILED)
     assert f"{run.name}: flows.parquet is not what was stored" in said
     assert f"lfn store gc {root} --damaged --yes" in said
-    assert cli.call(["store", "gc", str(root), "--damaged"]) == cli.OK
-    assert str(run) in capsys.readouterr().out
+    assert str(run) in lfn("store", "gc", root, "--damaged")
     assert run.exists(), "it lists first"
     assert cli.call(["store", "gc", str(root), "--damaged", "--yes"]) == cli.OK
     assert not run.exists()
@@ -370,7 +361,7 @@ def test_gc_of_a_version_removes_its_runs_alone(swept: Path, tmp_path: Path) -> 
 
 
 def test_merge_leaves_damaged_runs_and_tells_of_unequal_ones(
-    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    swept: Path, tmp_path: Path, lfn: Lfn
 ) -> None:
     root = copy(swept, tmp_path / "s")
     bad, other, *_ = sorted((root / "runs").iterdir())
@@ -381,35 +372,29 @@ def test_merge_leaves_damaged_runs_and_tells_of_unequal_ones(
     (other / "summary.json").write_bytes(b"{} ")
     (other / "provenance.json").write_bytes(recorded(said, files))
     into = copy(swept, tmp_path / "into")
-    assert cli.call(["store", "merge", str(into), str(root)]) == cli.FAILED
-    out = capsys.readouterr().out
+    out = lfn("store", "merge", into, root, code=cli.FAILED)
     assert f"{bad.name}: summary.json has 2 bytes" in out
     assert f"{other.name}: other bytes" in out
     assert contents(into) == contents(swept)
 
 
-def test_show_and_ls(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["store", "ls", str(swept), "--json"]) == cli.OK
-    runs = json.loads(capsys.readouterr().out)
+def test_show_and_ls(swept: Path, lfn: Lfn) -> None:
+    runs = json.loads(lfn("store", "ls", swept, "--json"))
     assert {tuple(run["laws"]) for run in runs} == {("reno",), ("cubic",)}
-    assert cli.call(["store", "show", str(swept), runs[0]["key"][:10]]) == cli.OK
-    assert '"command"' in capsys.readouterr().out
+    assert '"command"' in lfn("store", "show", swept, runs[0]["key"][:10])
     assert cli.call(["store", "show", str(swept), "nothing"]) == cli.USAGE
     assert cli.call(["store", "ls", str(swept)]) == cli.OK
     assert cli.call(["store", "ls", str(swept / "runs")]) == cli.STORE
 
 
-def test_a_store_of_a_later_version_is_refused(
-    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_store_of_a_later_version_is_refused(swept: Path, tmp_path: Path, lfn: Lfn) -> None:
     root = copy(swept, tmp_path / "s")
     (root / "store.json").write_text('{"layout": 2}')
     with pytest.raises(StoreError, match=r"layout 2.*up to 1"):
         sweep(SHORT, grid=LAWS, out=root)
     with pytest.raises(StoreError, match="layout 2"):
         lfnlab.open(root)
-    assert cli.call(["store", "verify", str(root)]) == cli.STORE
-    assert "Install a later one" in capsys.readouterr().err
+    assert "Install a later one" in lfn.err("store", "verify", root, code=cli.STORE)
 
 
 def test_the_summary_follows_the_runs(swept: Path, tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lfnlab import Choice, Range, ScenarioError, dumbbell
-from lfnlab.cli import app as cli
 from lfnlab.errors import UsageError
 from lfnlab.experiment.objective import Objective
 from lfnlab.experiment.tune import Search
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from command import Lfn
 
 pytest.importorskip("optuna", reason="needs optuna: install lfnlab[search]")
 
@@ -92,9 +93,7 @@ def test_the_search_finds_the_least_queue_that_fills_the_link(tmp_path: Path) ->
     assert before == {path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("*")}
 
 
-def test_a_search_without_chance_runs_each_point_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_search_without_chance_runs_each_point_once(tmp_path: Path, lfn: Lfn) -> None:
     base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("cubic")
     laws = Choice(["reno", "vegas", "bbr"])
     search = Search(base, Objective("retransmits"), {"flow[0].law": laws}, trials=6, seeds=3)
@@ -104,9 +103,7 @@ def test_a_search_without_chance_runs_each_point_once(
     assert tuned.best in tuned.equals()
 
 
-def test_the_command_prints_point_interval_and_equals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_point_interval_and_equals(tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "t.toml"
     file.write_text(
         dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s")
@@ -117,10 +114,8 @@ def test_the_command_prints_point_interval_and_equals(
         '[tune.over]\n"flow[0].law" = ["reno", "vegas"]\n'
     )
     command = ["tune", str(file), "--out", str(tmp_path / "out")]
-    assert cli.call(command) == cli.OK
-    assert "further seeds" in capsys.readouterr().out
-    assert cli.call([*command, "--json"]) == cli.OK
-    said = json.loads(capsys.readouterr().out)
+    assert "further seeds" in lfn(*command)
+    said = json.loads(lfn(*command, "--json"))
     assert said["confirmed"]["n"] == 4
     assert set(said["best"]) == {"flow[0].law"}
 
@@ -136,15 +131,12 @@ def test_the_command_prints_point_interval_and_equals(
         ("[tune]\nminimise = 'jain'\nseeds = 1\nover = { seed = [1] }", "tune.seeds: 1; allowed"),
     ],
 )
-def test_a_fault_names_file_and_key(
-    table: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_names_file_and_key(table: str, says: str, tmp_path: Path, lfn: Lfn) -> None:
     import re
 
     file = tmp_path / "t.toml"
     base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("cubic")
     file.write_text(base.to_toml() + table)
-    assert cli.call(["tune", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
-    err = capsys.readouterr().err
+    err = lfn.err("tune", file, "--out", tmp_path / "out")
     assert err.startswith(f"lfn: {file}:")
     assert re.search(says, err), err

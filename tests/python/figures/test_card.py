@@ -15,6 +15,8 @@ from marks import faults
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from command import Lfn
+
 
 @pytest.mark.parametrize(
     ("name", "panels", "window"),
@@ -40,14 +42,12 @@ def test_a_picture_shows_the_law(name: str, panels: int, window: tuple[float, fl
         assert (np.diff(means[np.argsort(losses)]) < 0).all()
 
 
-def test_vectors_are_printed_on_demand(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert call(["laws", "cubic"]) == 0
-    short = capsys.readouterr().out
+def test_vectors_are_printed_on_demand(lfn: Lfn, tmp_path: Path) -> None:
+    short = lfn("laws", "cubic")
     assert "```law" not in short
     assert "lfn laws cubic --vectors" in short
     assert "@techreport{rfc9438" in short
-    assert call(["laws", "cubic", "--vectors"]) == 0
-    assert capsys.readouterr().out == law("cubic").card() + "\n"
+    assert lfn("laws", "cubic", "--vectors") == law("cubic").card() + "\n"
     assert call(["laws", "cubic", "--picture", str(tmp_path / "x.svg")]) == 0
     assert (tmp_path / "x.svg").read_text().count("response function") == 1
     for wrong in (["--vectors"], ["cubic", "--picture", "x.txt"], ["none", "--picture", "x.png"]):

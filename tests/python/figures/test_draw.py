@@ -18,6 +18,7 @@ from lfnlab.figures.layout import width_in
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:
+    from command import Lfn
     from matplotlib.axes import Axes
 
     from lfnlab import Results
@@ -40,11 +41,8 @@ def test_every_kind_has_a_default(
     assert file.read_bytes()[:4] == {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xm"}[form]
 
 
-def test_the_file_goes_with_the_results(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call(["plot", str(results.root)]) == cli.OK
-    says, file = capsys.readouterr().out.splitlines()
+def test_the_file_goes_with_the_results(results: Results, lfn: Lfn) -> None:
+    says, file = lfn("plot", results.root).splitlines()
     assert says == "time of table flows: the first seed of each case, 2 of 4 runs, 4 traces"
     assert Path(file) == results.root / "figures" / "cwnd_seg-time.png"
     assert Path(file).is_file()
@@ -268,11 +266,8 @@ def test_one_table_alone_knows_its_run(results: Results) -> None:
     assert axes.get_ylabel() == "queue (packets)"
 
 
-def test_the_listing_names_the_documented_columns_and_units(
-    results: Results, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call(["plot", str(results.root), "--list"]) == cli.OK
-    listed = capsys.readouterr().out
+def test_the_listing_names_the_documented_columns_and_units(results: Results, lfn: Lfn) -> None:
+    listed = lfn("plot", results.root, "--list")
     units = {column[0]: column[2] for *_, columns in _core.tables() for column in columns}
     tags = (ROOT / "docs" / "plot.md").read_text()
     summary = (ROOT / "docs" / "reference" / "summary.schema.json").read_text()
@@ -306,35 +301,27 @@ def test_the_listing_names_the_documented_columns_and_units(
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_2(
-    results: Results, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    results: Results, options: list[str], said: str, lfn: Lfn
 ) -> None:
-    assert cli.call(["plot", str(results.root), *options]) == cli.USAGE
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert said in err
+    assert said in lfn.refuses("plot", results.root, *options)
 
 
-def test_sources_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sources_that_cannot_be_read(tmp_path: Path, lfn: Lfn) -> None:
     (tmp_path / "broken.parquet").write_text("no table")
     for name in ("no-such-directory", "none.parquet", "broken.parquet"):
-        assert cli.call(["plot", str(tmp_path / name)]) == cli.STORE
-        assert name in capsys.readouterr().err
+        assert name in lfn.err("plot", tmp_path / name, code=cli.STORE)
 
 
-def test_a_table_without_rows_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_without_rows_says_so(tmp_path: Path, lfn: Lfn) -> None:
     path = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="500ms", sample="off")
     execute([Case(path.flow("reno"))], out=tmp_path)
-    assert cli.call(["plot", str(tmp_path)]) == cli.OK
-    assert capsys.readouterr().out.startswith("bar of table summary")
+    assert lfn("plot", tmp_path).startswith("bar of table summary")
     for column in ("cwnd_seg", "goodput_bps"):
-        assert cli.call(["plot", str(tmp_path), "--kind", "time", "--y", column]) == cli.USAGE
-        assert "has no rows to draw" in capsys.readouterr().err
+        assert "has no rows to draw" in lfn.err("plot", tmp_path, "--kind", "time", "--y", column)
 
 
-def test_help_of_plot_teaches(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["plot", "--help"]) == cli.OK
-    text = capsys.readouterr().out
+def test_help_of_plot_teaches(lfn: Lfn) -> None:
+    text = lfn("plot", "--help")
     assert "lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf" in text
 
 

@@ -10,7 +10,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -31,6 +31,9 @@ from lfnlab.figures.markdown import as_html
 from lfnlab.figures.plot import thin
 from lfnlab.figures.report import write_report
 from lfnlab.results.runs import origin
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
@@ -333,7 +336,7 @@ def test_flows_in_the_reverse_direction(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sample", ["10ms", "off"])
-def test_background_alone(sample: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_background_alone(sample: str, tmp_path: Path, lfn: Lfn) -> None:
     base = dumbbell(**(PATH | {"buffer": "100 packets"}), sample=sample)
     page = write_report(execute([Case(base.with_background(1))], out=tmp_path))
     assert "background traffic only" in page.read_text()
@@ -347,8 +350,7 @@ def test_background_alone(sample: str, tmp_path: Path, capsys: pytest.CaptureFix
     with pytest.raises(UsageError, match="figure goodput: these runs have no flows"):
         results.plot("goodput")
     assert call(["table", str(tmp_path)]) == 0
-    assert call(["table", str(tmp_path), "--csv"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = lfn("table", tmp_path, "--csv").splitlines()
     assert lines[-3].split(",")[:4] == ["link", "seeds", "utilization", "utilization_ci95"]
     assert [line.split(",")[0] for line in lines[-2:]] == ["forward", "reverse"]
     assert call(["table", str(tmp_path), "--baseline", "reno"]) == 2

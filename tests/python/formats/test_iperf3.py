@@ -30,6 +30,8 @@ from lfnlab.results import integrity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from command import Lfn
+
     from lfnlab import Results
 
 DATA = Path(__file__).parents[1] / "data" / "iperf3"
@@ -107,17 +109,16 @@ def test_goodput_is_what_the_receiver_counted(
     assert flow["delivered_bytes"] == delivered_bytes
 
 
-def test_duplicates_beside_losses_give_a_range(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_duplicates_beside_losses_give_a_range(tmp_path: Path, lfn: Lfn) -> None:
     """Of 1725 datagrams 3 % were lost; 1756 came, 89 of them late or twice; iperf3 says 0 lost."""
     file = DATA / "twice_lost_server.json"
     (flow,) = iperf3.read(file).summary["flows"]
     least, most = flow["least_goodput_bps"], flow["goodput_bps"]
     assert flow["lost_packets"] == 0
     assert least < 0.97 * 1725 * 1448 * 8 / 2.023804 < most
-    assert cli.call(["import", "iperf3", str(file), "--out", str(tmp_path / "out")]) == cli.OK
-    assert "9.874 Mbit/s, or from 9.542: datagrams came late or twice" in capsys.readouterr().out
+    assert "9.874 Mbit/s, or from 9.542: datagrams came late or twice" in lfn(
+        "import", "iperf3", file, "--out", tmp_path / "out"
+    )
 
 
 def test_a_stream_that_is_stuck_counts_in_jains_index(tmp_path: Path) -> None:
@@ -238,12 +239,11 @@ def test_versions_before_3_7_do_not_say_who_sends(tmp_path: Path) -> None:
 
 
 def test_a_measured_flow_is_drawn_beside_a_simulated_one(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    results: Results, tmp_path: Path, lfn: Lfn
 ) -> None:
     measured = tmp_path / "measured"
     arguments = ["import", "iperf3", str(DATA / "tcp.json"), "--out", str(measured)]
-    assert cli.call(arguments) == cli.OK
-    assert capsys.readouterr().out.splitlines() == [
+    assert lfn(*arguments).splitlines() == [
         "flow 0  cubic  forward  49.86 Mbit/s",
         "flow 1  cubic  forward  43.96 Mbit/s",
         str(measured),
@@ -367,18 +367,13 @@ def replaced(*path: Any, by: Any = ...) -> Callable[[str], str]:
     ],
 )
 def test_bad_files_are_named_with_the_key(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: Callable[[str], str],
-    where: str,
+    tmp_path: Path, lfn: Lfn, change: Callable[[str], str], where: str
 ) -> None:
     file = tmp_path / "bad.json"
     file.write_text(change((DATA / "tcp.json").read_text()))
-    assert cli.call(["import", "iperf3", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
-    err = capsys.readouterr().err
+    err = lfn.refuses("import", "iperf3", file, "--out", tmp_path / "out")
     assert err.startswith(f"lfn: {file}:")
     assert where in err
-    assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
@@ -428,18 +423,13 @@ def test_a_file_of_any_encoding_of_json_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_hostile_files_are_refused_on_one_line(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: Callable[[str], str],
-    where: str,
+    tmp_path: Path, lfn: Lfn, change: Callable[[str], str], where: str
 ) -> None:
     file = tmp_path / "bad.json"
     file.write_text(change((DATA / "tcp.json").read_text()))
-    assert cli.call(["import", "iperf3", str(file), "--out", str(tmp_path / "out")]) == cli.USAGE
-    err = capsys.readouterr().err
+    err = lfn.refuses("import", "iperf3", file, "--out", tmp_path / "out")
     assert where in err
     assert "\x1b" not in err
-    assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
@@ -487,9 +477,7 @@ def test_any_change_of_a_file_is_read_or_refused_on_one_line(tmp_path: Path, see
     assert all(said.isprintable() for said in refused)
 
 
-def test_what_never_ends_is_not_read_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_never_ends_is_not_read_whole(tmp_path: Path, lfn: Lfn) -> None:
     large = tmp_path / "large.json"
     with large.open("wb") as opened:
         opened.truncate(1 << 31)
@@ -498,10 +486,7 @@ def test_what_never_ends_is_not_read_whole(
         (large, "2,048 MiB; allowed: up to 64 MiB"),
     ):
         for command in (["import", "iperf3", str(file)], ["advise", "--iperf3", str(file)]):
-            assert cli.call([*command, "--out", str(tmp_path / "out")]) == cli.USAGE
-            err = capsys.readouterr().err
-            assert wrong in err
-            assert err.count("\n") == 1
+            assert wrong in lfn.refuses(*command, "--out", tmp_path / "out")
 
 
 def test_iperf3_reports_its_own_error() -> None:
@@ -509,9 +494,7 @@ def test_iperf3_reports_its_own_error() -> None:
         iperf3.read(DATA / "error.json")
 
 
-def test_files_and_directories_that_will_not_do(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_and_directories_that_will_not_do(results: Results, tmp_path: Path, lfn: Lfn) -> None:
     good = str(DATA / "tcp.json")
     (tmp_path / "file").touch()
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe")
@@ -521,5 +504,4 @@ def test_files_and_directories_that_will_not_do(
         ([good, "--out", str(tmp_path / "file")], cli.STORE),
         ([good, "--out", str(results.root)], cli.USAGE),
     ):
-        assert cli.call(["import", "iperf3", *arguments]) == code
-        assert capsys.readouterr().err.count("\n") == 1
+        assert lfn.refuses("import", "iperf3", *arguments, code=code)

@@ -24,6 +24,8 @@ from lfnlab.laboratory.page import page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from command import Lfn
+
 ROOT = Path(__file__).parents[3]
 needs_browser = pytest.mark.skipif(chromium() is None, reason="no chromium on this machine")
 made = subprocess.run([ROOT / "crates/browser/inputs"], capture_output=True, text=True, check=True)
@@ -370,14 +372,14 @@ def test_a_report_leads_to_the_laboratory(tmp_path: Path) -> None:
         assert reports(shown)[0]["hash"] == results.runs[0].summary["hash"]
 
 
-def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_the_page(tmp_path: Path, lfn: Lfn) -> None:
     text = scenario("reno")
     (tmp_path / "s.toml").write_text(text)
     out = tmp_path / "an ü folder" / "page.html"
     out.parent.mkdir()
     for _ in range(2):
         assert cli.call(["laboratory", str(tmp_path / "s.toml"), "--out", str(out)]) == cli.OK
-    assert capsys.readouterr().out.split()[-1] == f"{out.as_uri()}#a.toml={quote(text, safe='')}"
+    assert lfn.said().out.split()[-1] == f"{out.as_uri()}#a.toml={quote(text, safe='')}"
     assert out.read_text() == page()
     (tmp_path / "mine.html").write_text("theirs")
     assert cli.call(["laboratory", "--out", str(tmp_path / "mine.html")]) == cli.STORE

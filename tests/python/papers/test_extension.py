@@ -18,6 +18,8 @@ from lfnlab.testbed import run as testbed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from command import Lfn
+
     from lfnlab.papers.extension import Extension
     from lfnlab.results.runs import Results
 
@@ -124,10 +126,11 @@ def test_only_full_extensions_are_kept(
 
 
 def test_a_package_refuses_to_accept_before_it_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfn: Lfn
 ) -> None:
     monkeypatch.setattr(paper.presets, "SHARED", paper.presets.root())
     out = tmp_path / "out"
-    assert cli.call(["paper", "evcp", "--accept", "--out", str(out)]) == cli.UNAVAILABLE
-    assert "accepted in a clone" in capsys.readouterr().err
+    assert "accepted in a clone" in lfn.err(
+        "paper", "evcp", "--accept", "--out", out, code=cli.UNAVAILABLE
+    )
     assert not out.exists()

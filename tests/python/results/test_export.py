@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from command import process
 
 import lfnlab
 from lfnlab import Draws, Range, SeedsWarning, dumbbell, parking_lot, sweep
@@ -15,7 +14,6 @@ from lfnlab import Draws, Range, SeedsWarning, dumbbell, parking_lot, sweep
 if TYPE_CHECKING:
     from pathlib import Path
 
-LFN = [sys.executable, "-m", "lfnlab.cli"]
 SCENARIO = """\
 # kept where nothing was changed
 schema = 1
@@ -37,9 +35,7 @@ BASE = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s")
 
 
 def lfn(*words: object, cwd: Path) -> str:
-    done = subprocess.run(
-        [*LFN, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=120
-    )
+    done = process(*words, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -116,9 +112,7 @@ def test_cases_of_other_shapes_are_repeated_or_refused(tmp_path: Path) -> None:
     lot = lot.flow("reno", rtt="20ms")
     cases = [lfnlab.Case(scenario, {"case": name}) for name, scenario in (("1", one), ("2", lot))]
     lfnlab.execute(cases, out=tmp_path / "links")
-    done = subprocess.run(
-        [*LFN, "store", "export", "links"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = process("store", "export", "links", cwd=tmp_path)
     assert done.returncode == 2, done
     assert done.stderr.startswith("lfn: cannot export: the cases of this experiment differ in more")
 
@@ -136,8 +130,6 @@ def test_an_export_overwrites_nothing(there: bool, tmp_path: Path) -> None:
     lfnlab.execute(BASE.flow("reno"), out=tmp_path / "out")
     if there:
         (tmp_path / "file").write_text("mine")
-    done = subprocess.run(
-        [*LFN, "store", "export", "out", "file"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = process("store", "export", "out", "file", cwd=tmp_path)
     assert done.returncode == (3 if there else 0)
     assert ((tmp_path / "file").read_text() == "mine") == there

@@ -8,12 +8,12 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from command import LFN, process
 
 from lfnlab import Results, Scenario, StoreError, _core, compare, dumbbell
 from lfnlab.analysis.summary import to_json
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)
-LFN = [sys.executable, "-m", "lfnlab.cli"]
 
 
 def stored(root: Path) -> dict[Path, int]:
@@ -140,13 +139,7 @@ def test_a_failure_keeps_what_was_stored(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["file", "/proc/lfnlab"])
 def test_an_unwritable_directory_is_known_before_anything_runs(tmp_path: Path, where: str) -> None:
     (tmp_path / "file").write_text("in the way")
-    result = subprocess.run(
-        [*LFN, "compare", "--law", "reno", "--duration", "1000s", "--out", tmp_path / where],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = process("compare", "--law", "reno", "--duration", "1000s", "--out", tmp_path / where)
     assert result.returncode == 3
     assert result.stderr.startswith("lfn: cannot write results")
     assert result.stderr.count("\n") == 1
@@ -213,13 +206,7 @@ def test_a_run_too_large_for_memory_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "million.toml"
     path = dumbbell(rate="100Gbit/s", rtt="300ms", buffer="1bdp")
     file.write_text(replace(path, sample="10ms").flow("reno", count=1_000_000).to_toml())
-    result = subprocess.run(
-        [*LFN, "run", file, "--out", tmp_path / "out"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = process("run", file, "--out", tmp_path / "out")
     assert result.returncode == 2
     assert f"{file}:" in result.stderr
     assert "memory" in result.stderr

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab.cli import app as cli
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.scenario.elements import Change
 from lfnlab.suite import bbr
 from lfnlab.suite.bbr import checks, paths
 from lfnlab.suite.bbr.seen import DRAIN, Seen, checked
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "bbr-cases.md"
 
@@ -63,10 +66,10 @@ def test_a_case_without_what_it_wants_fails(tmp_path: Path) -> None:
     assert [check.holds for check in checked(checks.down_by_inflight, seen)] == [False]
 
 
-def test_the_command_prints_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.call(["suite", "bbr", "--case", "3,6", "--out", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+def test_the_command_prints_verdicts(tmp_path: Path, lfn: Lfn) -> None:
+    told = json.loads(lfn("suite", "bbr", "--case", "3,6", "--out", tmp_path, "--json"))
     assert [case["verdict"] for case in told["cases"]] == ["pass", "fail"]
     assert [check["holds"] for check in told["cases"][1]["checks"]] == [True, True, False]
-    assert cli.call(["suite", "bbr", "--case", "3,3", "--out", str(tmp_path)]) == 2
-    assert "allowed, each once: 1 to 22" in capsys.readouterr().err
+    assert "allowed, each once: 1 to 22" in lfn.err(
+        "suite", "bbr", "--case", "3,3", "--out", tmp_path
+    )

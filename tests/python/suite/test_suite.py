@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lfnlab import execute
-from lfnlab.cli import app as cli
 from lfnlab.scenario import quantity
 from lfnlab.suite import tcpeval
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from command import Lfn
 
 PAIRS_MS = (4, 74, 150, 28, 98, 174, 54, 124, 200)
 """Base RTTs of the suite's nine pairs without the central link."""
@@ -105,16 +106,13 @@ def test_both_directions_share_the_cell(tmp_path: Path) -> None:
     assert 0.65 < row["utilization"].mean < 0.85
 
 
-def called(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    assert cli.call(["suite", "tcpeval", *arguments, "--json"]) == cli.OK
-    return json.loads(capsys.readouterr().out)
+def called(lfn: Lfn, *arguments: str) -> Any:
+    return json.loads(lfn("suite", "tcpeval", *arguments, "--json"))
 
 
-def test_a_link_carries_what_is_offered_until_it_is_full(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_carries_what_is_offered_until_it_is_full(tmp_path: Path, lfn: Lfn) -> None:
     arguments = ["--law", "cubic", "--scenario", "access", "--quick", "--out", str(tmp_path)]
-    found = called(capsys, *arguments, "--load", "60", "--seeds", "2")
+    found = called(lfn, *arguments, "--load", "60", "--seeds", "2")
     assert found["times_divided_by"] == 20
     assert any("tmix" in note for note in found["notes"])
     mild, light = found["rows"]
@@ -122,7 +120,7 @@ def test_a_link_carries_what_is_offered_until_it_is_full(
     assert mild["utilization"]["n"] == 2
     assert mild["utilization"]["ci95"] > 0
     assert light["utilization"]["mean"] < mild["utilization"]["mean"]
-    full = called(capsys, *arguments, "--load", "110")["rows"][0]
+    full = called(lfn, *arguments, "--load", "110")["rows"][0]
     # Headers, ACKs and retransmissions come on top of 60 % payload.
     assert 0.55 < mild["utilization"]["mean"] < 0.80
     assert full["utilization"]["mean"] > 0.95
@@ -130,12 +128,9 @@ def test_a_link_carries_what_is_offered_until_it_is_full(
     assert 0 < mild["mean_queue_s"]["mean"] < full["mean_queue_s"]["mean"] < 0.11
 
 
-def test_the_table_says_that_quick_is_a_trial(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_says_that_quick_is_a_trial(tmp_path: Path, lfn: Lfn) -> None:
     arguments = ["--law", "reno", "--scenario", "dial-up", "--load", "60", "--quick"]
-    assert cli.call(["suite", "tcpeval", *arguments, "--out", str(tmp_path)]) == cli.OK
-    table = capsys.readouterr().out
+    table = lfn("suite", "tcpeval", *arguments, "--out", tmp_path)
     assert "1/20 of the suite's" in table
     assert "drop rate (%)" in table
 
@@ -164,11 +159,9 @@ def test_fairness_keeps_apart_the_first_flow_and_the_later(tmp_path: Path) -> No
     assert short["ratio"].mean == short["first_bps"].mean / short["later_bps"].mean
 
 
-def test_transients_open_a_window_and_drop_cross_traffic(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_transients_open_a_window_and_drop_cross_traffic(tmp_path: Path, lfn: Lfn) -> None:
     arguments = ["--law", "cubic", "--experiment", "transients", "--quick"]
-    found = called(capsys, *arguments, "--out", str(tmp_path))
+    found = called(lfn, *arguments, "--out", str(tmp_path))
     assert found["notes"] == ["--quick: all times are 1/5 of the suite's; a trial, not its result"]
     down, up, stairs = found["rows"]
     to = [down[f"window_{percent}_s"]["mean"] for percent in tcpeval.WINDOW_PERCENT]
@@ -193,7 +186,6 @@ def test_transients_open_a_window_and_drop_cross_traffic(
     ],
 )
 def test_bad_input_ends_with_2_and_names_the_option(
-    arguments: list[str], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], named: str, tmp_path: Path, lfn: Lfn
 ) -> None:
-    assert cli.call(["suite", "tcpeval", *arguments, "--out", str(tmp_path)]) == cli.USAGE
-    assert named in capsys.readouterr().err
+    assert named in lfn.err("suite", "tcpeval", *arguments, "--out", tmp_path)

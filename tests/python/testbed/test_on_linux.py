@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from command import process as lfn
 from validation import kernel as level_1
 from validation import processes
 
@@ -37,11 +37,6 @@ def resolved(text: str) -> dict[str, Any]:
 
 def told(text: str) -> list[str]:
     return virtual_time.translated(resolved(text), ours=True).splitlines()
-
-
-def lfn(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lfnlab.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment or None)
 
 
 # ---- what it is told ----

@@ -17,40 +17,38 @@ from marks import faults
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from command import Lfn
     from matplotlib.figure import Figure
 
 approx = pytest.approx
 
 
-def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert cli.call(["theory", *arguments]) == cli.OK
-    return capsys.readouterr().out
-
-
-def test_response_prints_both_means(capsys: pytest.CaptureFixture[str]) -> None:
+def test_response_prints_both_means(lfn: Lfn) -> None:
     arguments = ("response", "--law", "reno,scalable", "--loss", "1e-3,1e-5")
-    lines = call(capsys, *arguments).splitlines()
+    lines = lfn("theory", *arguments).splitlines()
     assert lines[0].split() == ["law", "p", "=", "0.001", "p", "=", "1e-05", "sawtooth", "by"]
     assert lines[2].split() == ["scalable", "74.889", "74.512", "7488.9", "7451.2", "equations"]
-    found = json.loads(call(capsys, *arguments, "--json"))
+    found = json.loads(lfn("theory", *arguments, "--json"))
     assert found["mean_window_segments"]["reno"]["closed"] == approx([38.73, 387.3], rel=1e-4)
 
 
-def test_recovery_sawtooth_and_padhye_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(call(capsys, "recovery", "--rate", "10Gbit/s", "--rtt", "100ms", "--json"))
+def test_recovery_sawtooth_and_padhye_in_json(lfn: Lfn) -> None:
+    found = json.loads(lfn("theory", "recovery", "--rate", "10Gbit/s", "--rtt", "100ms", "--json"))
     assert found["window_segments"] == approx(83_333, rel=1e-5)
     assert found["recovery_s"]["reno"] == approx(4167, rel=1e-3)
     found = json.loads(
-        call(capsys, "sawtooth", "--law", "reno", "--rate", "1Gbit/s", "--buffer", "0bdp", "--json")
+        lfn(
+            "theory", "sawtooth", "--law", "reno", "--rate", "1Gbit/s", "--buffer", "0bdp", "--json"
+        )
     )
     assert found["laws"]["reno"]["utilization"] == approx(0.75, rel=1e-4)
-    found = json.loads(call(capsys, "padhye", "--loss", "1e-2", "--ack", "2", "--json"))
+    found = json.loads(lfn("theory", "padhye", "--loss", "1e-2", "--ack", "2", "--json"))
     assert found["padhye_pps"] == approx([79.43], abs=0.006)
 
 
-def test_vector_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_vector_in_json(lfn: Lfn) -> None:
     options = ("--law", "reno,reno+scalable", "--start", "3000,1000", "--losses", "30", "--json")
-    found = json.loads(call(capsys, "vector", *options))
+    found = json.loads(lfn("theory", "vector", *options))
     (reno,) = found["laws"]["reno"]
     assert reno["shares"] == approx([0.2, 0.8], abs=1e-3)
     assert reno["exponent"] == approx(2, rel=1e-3)
@@ -58,11 +56,11 @@ def test_vector_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     (mixed,) = found["laws"]["reno+scalable"]
     assert mixed["shares"][0] < 0.1
     equal = ("vector", "--law", "reno", "--rtt", "50ms,50ms", "--losses", "8", "--json")
-    assert json.loads(call(capsys, *equal))["laws"]["reno"][0]["exponent"] is None
+    assert json.loads(lfn("theory", *equal))["laws"]["reno"][0]["exponent"] is None
 
 
-def test_fairness_leaves_out_what_has_no_sawtooth(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(call(capsys, "fairness", "--law", "reno,westwood", "--json"))
+def test_fairness_leaves_out_what_has_no_sawtooth(lfn: Lfn) -> None:
+    found = json.loads(lfn("theory", "fairness", "--law", "reno,westwood", "--json"))
     assert found["laws"]["reno"]["synchronised"]["exponent"] == approx(2, rel=1e-3)
     assert found["laws"]["westwood"] == {
         "by": "equations",
@@ -82,12 +80,10 @@ def test_fairness_leaves_out_what_has_no_sawtooth(capsys: pytest.CaptureFixture[
         ("padhye",),
     ],
 )
-def test_figures_are_written(
-    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_are_written(arguments: tuple[str, ...], tmp_path: Path, lfn: Lfn) -> None:
     for form, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
         file = tmp_path / f"figure.{form}"
-        assert call(capsys, *arguments, "--out", str(file)).endswith(f"figure: {file}\n")
+        assert lfn("theory", *arguments, "--out", str(file)).endswith(f"figure: {file}\n")
         assert file.read_bytes().startswith(magic)
 
 
@@ -106,16 +102,15 @@ def test_figures_are_written(
     ids=" ".join,
 )
 def test_figures_hold_what_they_draw(
-    arguments: tuple[str, ...],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...], tmp_path: Path, lfn: Lfn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Figure] = []
     save = Drawing.save
     monkeypatch.setattr(Drawing, "save", lambda d, file: drawn.append(d.figure) or save(d, file))
     known = ",".join(law.name for law in laws())
-    call(capsys, *[known if a == "ALL" else a for a in arguments], "--out", str(tmp_path / "f.png"))
+    lfn(
+        "theory", *[known if a == "ALL" else a for a in arguments], "--out", str(tmp_path / "f.png")
+    )
     (figure,) = drawn
     assert list(faults(figure)) == []
 
@@ -166,19 +161,10 @@ def test_figures_have_the_laws_colours_and_units() -> None:
         ),
     ],
 )
-def test_mistakes_are_named(
-    arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.call(["theory", *arguments]) == cli.USAGE
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert says in found.err
-    assert found.err.count("\n") == 1
+def test_mistakes_are_named(arguments: tuple[str, ...], says: str, lfn: Lfn) -> None:
+    assert says in lfn.refuses("theory", *arguments)
 
 
-def test_a_figure_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_figure_that_cannot_be_written(tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "none" / "figure.png"
-    assert cli.call(["theory", "padhye", "--out", str(file)]) == cli.STORE
-    assert "cannot write" in capsys.readouterr().err
+    assert "cannot write" in lfn.err("theory", "padhye", "--out", file, code=cli.STORE)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from lfnlab import _core, compare, dumbbell, law, theory
-from lfnlab.cli import app as cli
 from lfnlab.control_laws.registry import laws
 from lfnlab.errors import LawError, UsageError
 from lfnlab.theory import closed, functions
 from lfnlab.theory.fluid import Bottleneck, sawtooth_at_loss, shares, synchronised
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 approx = pytest.approx
 NAMES = [entry.name for entry in laws()]
@@ -77,12 +79,11 @@ def test_the_code_grows_back_as_fast_as_the_closed_form(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_law_has_an_answer(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_law_has_an_answer(name: str, lfn: Lfn) -> None:
     """From every command; none where losses end no growth, and the command says so."""
 
     def told(*arguments: str) -> Any:
-        assert cli.call(["theory", *arguments, "--law", name, "--json"]) == cli.OK
-        return json.loads(capsys.readouterr().out)
+        return json.loads(lfn("theory", *arguments, "--law", name, "--json"))
 
     path = ("--rate", "20Mbit/s")
     window = told("response", "--loss", "1e-4")["mean_window_segments"][name]["sawtooth"]
@@ -101,19 +102,17 @@ def test_every_law_has_an_answer(name: str, capsys: pytest.CaptureFixture[str]) 
     assert (fair["independent_exponent"] is not None) == answers
 
 
-def test_variants_and_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_variants_and_pairs(lfn: Lfn) -> None:
     """By their code, and the table says so."""
-    assert cli.call(["theory", "response", "--law", "reno:linux,reno", "--loss", "1e-4"]) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
+    lines = lfn("theory", "response", "--law", "reno:linux,reno", "--loss", "1e-4").splitlines()
     assert lines[1].split()[::3] == ["reno:linux", "code"]
     assert float(lines[1].split()[2]) == approx(122.47, rel=0.02)
     assert lines[2].split() == ["reno", "122.47", "122.47", "equations"]
-    assert cli.call(["theory", "vector", "--law", "reno+vegas,udt+bbr", "--losses", "8"]) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
+    lines = lfn("theory", "vector", "--law", "reno+vegas,udt+bbr", "--losses", "8").splitlines()
     assert [line.split()[-1] for line in lines[1:]] == ["code"] * 4
 
 
-def test_what_losses_do_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_losses_do_not_answer(lfn: Lfn) -> None:
     with pytest.raises(
         LawError, match='"copa" has no response function: losses do not reduce its window'
     ):
@@ -122,8 +121,7 @@ def test_what_losses_do_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
         theory.response("bbr", 1e-4, RTT_S, 0.8)
     with pytest.raises(LawError, match="udt grows by what is left of a link's capacity"):
         theory.response("udt", 1e-4, RTT_S, 0.8)
-    assert cli.call(["theory", "recovery", "--law", "bbr,xcp"]) == cli.OK
-    found = capsys.readouterr().out
+    found = lfn("theory", "recovery", "--law", "bbr,xcp")
     assert "bbr: a loss does not make it fall" in found
     assert "xcp: without routers that answer" in found
 
