@@ -133,8 +133,12 @@ void qdisc_change(int socket, int device_index, const struct change *change)
 		append_u64(LFNLINK_RATE, change->rate_bps);
 	if (change->sets_delay)
 		append_u64(LFNLINK_DELAY, change->delay_ns);
+	if (change->sets_losses)
+		append(LFNLINK_OTHER_LOSSES, NULL, 0);
 	end(nest);
 	commit(socket, "a change of the link");
+	extend(socket, device_index, LFNLINK_LOST, &change->lost);
+	extend(socket, device_index, LFNLINK_UNOPENED, &change->unopened);
 }
 
 static void read_stats(struct rtattr *stats, struct queue_counters *counters)

@@ -22,6 +22,8 @@ static long long number(const char *text, long long least)
 	char *end;
 	long long value;
 
+	if (!text)
+		wrong("a number is missing", "");
 	errno = 0;
 	value = strtoll(text, &end, 10);
 	if (errno || end == text || *end || value < least)
@@ -29,14 +31,39 @@ static long long number(const char *text, long long least)
 	return value;
 }
 
-static enum direction direction(const char *text)
+static int at_most(const char *text, int most)
 {
-	if (text && !strcmp(text, "forward"))
+	long long value = number(text, 0);
+
+	if (value > most)
+		wrong("too large", text);
+	return value;
+}
+
+/* A link: forward, reverse, or its number. */
+static int link_number(const char *text)
+{
+	if (!text)
+		wrong("neither forward, reverse nor a number", "");
+	if (!strcmp(text, "forward"))
 		return FORWARD;
-	if (text && !strcmp(text, "reverse"))
+	if (!strcmp(text, "reverse"))
 		return REVERSE;
-	wrong("neither forward nor reverse", text ? text : "");
-	return FORWARD;
+	return at_most(text, MAX_WAYS - 1);
+}
+
+/* Links with commas between them. */
+static struct path path(char *text)
+{
+	struct path it = { 0 };
+	char *rest, *word;
+
+	for (word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		if (it.count == MAX_WIRES)
+			wrong("too many links", word);
+		it.links[it.count++] = link_number(word);
+	}
+	return it;
 }
 
 /* The next KEY=VALUE of a line; whether there is one. */
@@ -65,17 +92,20 @@ static void read_run(struct scenario *scenario, char *rest)
 			scenario->sample_us = number(value, 100);
 		else if (!strcmp(key, "record_bytes"))
 			scenario->record_bytes = number(value, 0);
-		else if (strcmp(key, "seed")) /* linux/run takes it */
-			wrong("a run has duration_us, sample_us, seed, record_bytes", key);
+		else if (strcmp(key, "seed") && strcmp(key, "memory_mib")) /* linux/run takes them */
+			wrong("a run has duration_us, sample_us, seed, memory_mib, record_bytes", key);
 	}
 }
 
 static void read_link(struct scenario *scenario, char *rest)
 {
-	struct link *link = &scenario->links[direction(strtok_r(NULL, " \n", &rest))];
+	int number_of_link = link_number(strtok_r(NULL, " \n", &rest));
+	struct link *link = &scenario->links[number_of_link];
 	char *key, *value;
 
 	link->present = 1;
+	link->from = number_of_link % 2;
+	link->to = 1 - link->from;
 	while (pair(&rest, &key, &value)) {
 		if (!strcmp(key, "rate_bps"))
 			link->rate_bps = number(value, 1);
@@ -87,8 +117,12 @@ static void read_link(struct scenario *scenario, char *rest)
 			link->jitter_ns = number(value, 0);
 		else if (!strcmp(key, "jitter_seed"))
 			link->jitter_seed = number(value, 0);
+		else if (!strcmp(key, "from"))
+			link->from = at_most(value, MAX_NODES - 1);
+		else if (!strcmp(key, "to"))
+			link->to = at_most(value, MAX_NODES - 1);
 		else
-			wrong("a link has rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed", key);
+			wrong("a link has rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed, from, to", key);
 	}
 	if (!link->rate_bps)
 		wrong("a link needs", "rate_bps");
@@ -127,12 +161,18 @@ static void read_flow(struct scenario *scenario, char *rest)
 			flow->packet_bytes = number(value, 100);
 		else if (!strcmp(key, "initial_window"))
 			flow->initial_window = number(value, 1);
+		else if (!strcmp(key, "receive_window"))
+			flow->receive_window = number(value, 1);
 		else if (!strcmp(key, "write_bps"))
 			flow->write_bps = number(value, 1);
 		else if (!strcmp(key, "on_us"))
 			flow->on_us = number(value, 1);
 		else if (!strcmp(key, "off_us"))
 			flow->off_us = number(value, 1);
+		else if (!strcmp(key, "route"))
+			flow->data = path(value);
+		else if (!strcmp(key, "ack_route"))
+			flow->acks = path(value);
 		else
 			wrong("no such key of a flow", key);
 	}
@@ -140,6 +180,74 @@ static void read_flow(struct scenario *scenario, char *rest)
 		wrong("a flow needs", "law");
 	if (!flow->on_us != !flow->off_us || (flow->on_us && !flow->write_bps))
 		wrong("a flow that pauses needs", "write_bps, on_us and off_us");
+}
+
+/* rate_bps:from_ps:to_ps, with commas between them. */
+static void read_bursts(struct source *source, char *text)
+{
+	char *rest, *word;
+
+	for (word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		struct burst burst;
+		char *parts;
+
+		burst.rate_bps = number(strtok_r(word, ":", &parts), 0);
+		burst.start_ps = number(strtok_r(NULL, ":", &parts), 0);
+		burst.stop_ps = number(strtok_r(NULL, ":", &parts), 0);
+		source->burst = realloc(source->burst, (source->bursts + 1) * sizeof burst);
+		source->burst[source->bursts++] = burst;
+	}
+}
+
+static void read_source(struct scenario *scenario, char *rest)
+{
+	struct source *source = &scenario->source[scenario->sources];
+	char *key, *value;
+
+	if (scenario->sources++ == MAX_SOURCES)
+		wrong("too many sources of UDP", "");
+	while (pair(&rest, &key, &value)) {
+		if (!strcmp(key, "packet_bytes"))
+			source->packet_bytes = number(value, 29);
+		else if (!strcmp(key, "route"))
+			source->data = path(value);
+		else if (!strcmp(key, "bursts"))
+			read_bursts(source, value);
+		else
+			wrong("a source of UDP has packet_bytes, route, bursts", key);
+	}
+	if (!source->packet_bytes || !source->data.count)
+		wrong("a source of UDP needs", "packet_bytes and route");
+}
+
+static void read_capture(struct scenario *scenario, char *rest)
+{
+	char *key, *value;
+
+	while (pair(&rest, &key, &value)) {
+		if (!strcmp(key, "from_us"))
+			scenario->capture_from_us = number(value, 0);
+		else if (!strcmp(key, "to_us"))
+			scenario->capture_to_us = number(value, 0);
+		else if (!strcmp(key, "packets"))
+			scenario->capture_packets = number(value, 1);
+		else
+			wrong("a capture has from_us, to_us, packets", key);
+	}
+}
+
+static void read_numbers(struct gaps *gaps, char *rest)
+{
+	char *word;
+	int room = gaps->count;
+
+	while ((word = strtok_r(NULL, " \n", &rest))) {
+		if (gaps->count >= room) {
+			room = 2 * room + 1024;
+			gaps->values = realloc(gaps->values, room * sizeof *gaps->values);
+		}
+		gaps->values[gaps->count++] = number(word, 0);
+	}
 }
 
 static void read_change(struct scenario *scenario, char *rest)
@@ -150,9 +258,20 @@ static void read_change(struct scenario *scenario, char *rest)
 	if (scenario->changes++ == MAX_CHANGES)
 		wrong("too many changes", "");
 	change->at_us = number(strtok_r(NULL, " \n", &rest), 0);
-	change->link = direction(strtok_r(NULL, " \n", &rest));
+	change->flow = -1;
+	key = strtok_r(NULL, " \n", &rest);
+	if (key && !strcmp(key, "flow"))
+		change->flow = at_most(strtok_r(NULL, " \n", &rest), MAX_FLOWS - 1);
+	else
+		change->link = link_number(key);
 	while (pair(&rest, &key, &value)) {
-		if (!strcmp(key, "rate_bps")) {
+		if (change->flow >= 0 && !strcmp(key, "route")) {
+			change->data = path(value);
+		} else if (change->flow >= 0 && !strcmp(key, "ack_route")) {
+			change->acks = path(value);
+		} else if (change->flow >= 0) {
+			wrong("a change of a flow has route, ack_route", key);
+		} else if (!strcmp(key, "rate_bps")) {
 			change->sets_rate = 1;
 			change->rate_bps = number(value, 0);
 		} else if (!strcmp(key, "delay_ns")) {
@@ -164,19 +283,26 @@ static void read_change(struct scenario *scenario, char *rest)
 	}
 }
 
+/* Of a change of losses, at T LINK: what packets are lost from then on. */
+static void read_losses(struct scenario *scenario, char *rest, int of_handshakes)
+{
+	struct change *change = &scenario->change[scenario->changes - 1];
+
+	if (!scenario->changes || change->flow >= 0)
+		wrong("not behind a change of a link", "losing");
+	change->sets_losses = 1;
+	read_numbers(of_handshakes ? &change->unopened : &change->lost, rest);
+}
+
 static void read_gaps(struct scenario *scenario, const char *kind, char *rest)
 {
-	struct link *link = &scenario->links[direction(strtok_r(NULL, " \n", &rest))];
+	struct link *link = &scenario->links[link_number(strtok_r(NULL, " \n", &rest))];
 	struct gaps *gaps = !strcmp(kind, "lost") ? &link->lost
 			    : !strcmp(kind, "held") ? &link->held
 			    : !strcmp(kind, "unopened") ? &link->unopened
 						    : &link->duplicated;
-	char *word;
 
-	while ((word = strtok_r(NULL, " \n", &rest))) {
-		gaps->values = realloc(gaps->values, (gaps->count + 1) * sizeof *gaps->values);
-		gaps->values[gaps->count++] = number(word, 0);
-	}
+	read_numbers(gaps, rest);
 }
 
 static void read_sysctl(struct scenario *scenario, char *rest)
@@ -204,15 +330,21 @@ static void read_line(struct scenario *scenario, char *line)
 		read_link(scenario, rest);
 	else if (!strcmp(kind, "flow"))
 		read_flow(scenario, rest);
+	else if (!strcmp(kind, "udp"))
+		read_source(scenario, rest);
+	else if (!strcmp(kind, "capture"))
+		read_capture(scenario, rest);
 	else if (!strcmp(kind, "at"))
 		read_change(scenario, rest);
+	else if (!strcmp(kind, "losing") || !strcmp(kind, "unopening"))
+		read_losses(scenario, rest, *kind == 'u');
 	else if (!strcmp(kind, "lost") || !strcmp(kind, "held") || !strcmp(kind, "duplicated") ||
 		 !strcmp(kind, "unopened"))
 		read_gaps(scenario, kind, rest);
 	else if (!strcmp(kind, "sysctl"))
 		read_sysctl(scenario, rest);
 	else if (!strcmp(kind, "queue")) {
-		struct link *link = &scenario->links[direction(strtok_r(NULL, " \n", &rest))];
+		struct link *link = &scenario->links[link_number(strtok_r(NULL, " \n", &rest))];
 
 		link->queue = strdup(rest);
 		link->queue[strcspn(link->queue, "\n")] = 0;
@@ -237,6 +369,17 @@ void scenario_read(const char *file, struct scenario *scenario)
 	fclose(lines);
 	if (!scenario->duration_us || !scenario->flows || !scenario->links[FORWARD].present)
 		fail("%s: needs lines run, link forward and flow", file);
+	for (int i = 0; i < MAX_WAYS; i++) {
+		const struct link *link = &scenario->links[i];
+
+		if (!link->present)
+			continue;
+		scenario->wires = i / 2 + 1;
+		if (link->from >= scenario->nodes)
+			scenario->nodes = link->from + 1;
+		if (link->to >= scenario->nodes)
+			scenario->nodes = link->to + 1;
+	}
 }
 
 int scenario_mtu(const struct scenario *scenario)
@@ -246,5 +389,8 @@ int scenario_mtu(const struct scenario *scenario)
 	for (int i = 0; i < scenario->flows; i++)
 		if (scenario->flow[i].packet_bytes > largest)
 			largest = scenario->flow[i].packet_bytes;
+	for (int i = 0; i < scenario->sources; i++)
+		if (scenario->source[i].packet_bytes > largest)
+			largest = scenario->source[i].packet_bytes;
 	return largest;
 }

@@ -108,8 +108,9 @@ def _expanded(resolved: dict[str, Any]) -> list[dict[str, Any]]:
 def of_linux(resolved: dict[str, Any], ran: virtual_time.Ran) -> Outcome:
     """From Linux's samples."""
     flows = []
-    for flow, samples in zip(_expanded(resolved), ran.flows, strict=True):
-        start_s, rtt_s = parse(flow["start"], SECONDS), parse(flow["rtt"], SECONDS)
+    for number, (flow, samples) in enumerate(zip(_expanded(resolved), ran.flows, strict=True)):
+        start_s = virtual_time.drawn_start_s(flow["start"], resolved["seed"], number)
+        rtt_s = parse(flow["rtt"], SECONDS)
         active_s = parse(resolved["duration"], SECONDS) - start_s
         # The SYN counts as a byte that was acknowledged.
         opening = samples["bytes_acked"] == 0
@@ -134,7 +135,7 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
     flows = []
     for number, (flow, said) in enumerate(zip(_expanded(resolved), summary["flows"], strict=True)):
         of = table["flow"] == number
-        start_s, rtt_s = parse(flow["start"], SECONDS), parse(flow["rtt"], SECONDS)
+        start_s, rtt_s = said["start_s"], parse(flow["rtt"], SECONDS)
         active_s = parse(resolved["duration"], SECONDS) - start_s
         flows.append(
             Flow(

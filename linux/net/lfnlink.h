@@ -18,6 +18,8 @@ enum {
 	LFNLINK_UNOPENED,  /* u32[]: packets of handshakes that are lost: SYN, SYN-ACK, and where data count, packets
 			      without payload; no other list counts a SYN-ACK */
 	LFNLINK_SEED,	   /* u64: of the jitter's draws, before the first packet */
+	LFNLINK_OTHER_LOSSES, /* flag: LFNLINK_LOST and LFNLINK_UNOPENED replace the lists of before. Their first gaps are
+				 those that were used: a list goes on behind as many as the link has drawn */
 	LFNLINK_FLAGS_END,
 };
 #define LFNLINK_MAX (LFNLINK_FLAGS_END - 1)

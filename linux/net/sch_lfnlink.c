@@ -2,11 +2,15 @@
 /*
  * lfnlink: a link. Any queueing discipline is its queue; a serialiser of an exact rate that may
  * change at any time takes packets from it one at a time; then packets are lost, held up or
- * duplicated by lists of their numbers, and propagate, some with a random addition to the delay. Virtual time makes every event exact.
+ * duplicated by lists of their numbers, and propagate, some with a random addition to the delay. Which are lost is
+ * decided when they join the queue. Virtual time makes every event exact.
  *
  * The packet in service has left the queue: a queue of N packets holds N besides it.
  * At a change of rate the packet in service goes on with what remains of it. Where the delay
  * becomes shorter, packets overtake those under way.
+ *
+ * A connection whose host has such a link at its device keeps the window of its route as the largest that it
+ * advertises; Linux itself forgets it at the first full segment.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -14,13 +18,15 @@
 #include <linux/ip.h>
 #include <linux/tcp.h>
 #include <net/netlink.h>
+#include <net/dst.h>
 #include <net/pkt_sched.h>
+#include <net/tcp.h>
 #include "lfnlink.h"
 
 /* Chooses packets by the gaps between them. */
 struct choice {
 	u32 *gaps;
-	u32 count, next;
+	u32 count, next; /* the next gap, which is as many as were drawn before */
 	u32 left; /* packets to pass before the next that is chosen */
 };
 
@@ -72,7 +78,7 @@ static int extend(struct choice *choice, const struct nlattr *gaps)
 	if (choice->count)
 		memcpy(all, choice->gaps, choice->count * sizeof(u32));
 	memcpy(all + choice->count, nla_data(gaps), more * sizeof(u32));
-	if (choice->next == choice->count && more)
+	if (choice->next >= choice->count && choice->next < choice->count + more)
 		choice->left = all[choice->next];
 	kvfree(choice->gaps);
 	choice->gaps = all;
@@ -80,14 +86,26 @@ static int extend(struct choice *choice, const struct nlattr *gaps)
 	return 0;
 }
 
+/* Forgets the list; where one was under way, its pending gap has been drawn. */
+static void forget(struct choice *choice)
+{
+	if (choice->next < choice->count)
+		choice->next++;
+	kvfree(choice->gaps);
+	choice->gaps = NULL;
+	choice->count = 0;
+}
+
 enum kind { OTHER, HANDSHAKE, DATA, ACK };
 
-/* ARP and ICMP are other packets. A sender sends no ACK but that of its handshake. */
+/* ARP and ICMP are other packets. A sender sends no ACK but that of its handshake. Datagrams have payload. */
 static enum kind kind(struct sk_buff *skb, bool acks)
 {
 	const struct iphdr *ip = ip_hdr(skb);
 	const struct tcphdr *tcp;
 
+	if (skb->protocol == htons(ETH_P_IP) && ip->protocol == IPPROTO_UDP)
+		return DATA;
 	if (skb->protocol != htons(ETH_P_IP) || ip->protocol != IPPROTO_TCP)
 		return OTHER;
 	tcp = (const struct tcphdr *)((const u8 *)ip + ip->ihl * 4);
@@ -120,27 +138,38 @@ static u64 drawn(struct link *link, u64 limit_ns)
 	return (link->draws >> 32) * limit_ns >> 32;
 }
 
+/* Whether the lists of lost packets, or of those held up and duplicated, count packets of the kind. */
+static bool counts(const struct link *link, enum kind it)
+{
+	return link->acks ? it == ACK || it == HANDSHAKE : it == DATA;
+}
+
+/* Marks a packet that joins the queue and will be lost behind it. */
+static void choose(struct link *link, struct sk_buff *skb)
+{
+	enum kind it = kind(skb, link->acks);
+	bool unopened = it == HANDSHAKE && chooses(&link->unopened);
+
+	skb->mark = (counts(link, it) && chooses(&link->lost)) || unopened;
+}
+
 /* The packet in service has left the serialiser at the time given. */
 static void depart(struct Qdisc *sch, u64 at_ns)
 {
 	struct link *link = qdisc_priv(sch);
 	struct sk_buff *skb = link->served, *twin;
-	enum kind it = kind(skb, link->acks);
-	bool counted = link->acks ? it == ACK || it == HANDSHAKE : it == DATA;
-	bool unopened;
 	u64 arrives_ns = at_ns + link->delay_ns;
 
 	link->served = NULL;
 	if (link->jitter_ns)
 		arrives_ns += drawn(link, link->jitter_ns);
-	unopened = it == HANDSHAKE && chooses(&link->unopened);
-	if ((counted && chooses(&link->lost)) || unopened) {
+	if (skb->mark) {
 		sch->q.qlen--;
 		sch->qstats.overlimits++; /* counts random losses, drops being the queue's */
 		consume_skb(skb);
 		return;
 	}
-	if (counted) {
+	if (counts(link, kind(skb, link->acks))) {
 		if (chooses(&link->held))
 			arrives_ns += link->hold_ns;
 		if (chooses(&link->duplicated)) {
@@ -200,14 +229,34 @@ static struct sk_buff *lfnlink_dequeue(struct Qdisc *sch)
 	return NULL;
 }
 
+/* The connection that sends the packet advertises at most the window of its route. */
+static void keep_window(struct sock *sk)
+{
+	const struct dst_entry *route;
+	u32 most;
+
+	if (!sk || !sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP)
+		return;
+	route = __sk_dst_get(sk);
+	most = route ? dst_metric(route, RTAX_WINDOW) : 0;
+	if (most && tcp_sk(sk)->window_clamp > most)
+		tcp_set_window_clamp(sk, most);
+}
+
 static int lfnlink_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct link *link = qdisc_priv(sch);
 	unsigned int bytes = qdisc_pkt_len(skb);
 	int verdict;
 
+	keep_window(skb->sk);
+	skb->mark = 0;
 	serve(sch, ktime_get_ns());
 	verdict = qdisc_enqueue(skb, link->queue, to_free);
+	/* A queue that drops a packet of this flow may have dropped this one, unless it drops at its head alone. */
+	if (verdict == NET_XMIT_SUCCESS ||
+	    (verdict == NET_XMIT_CN && !strcmp(link->queue->ops->id, "pfifo_head_drop")))
+		choose(link, skb);
 	if (verdict != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(verdict))
 			qdisc_qstats_drop(sch);
@@ -224,6 +273,7 @@ static const struct nla_policy policy[LFNLINK_MAX + 1] = {
 	[LFNLINK_LOST] = { .type = NLA_BINARY }, [LFNLINK_HELD] = { .type = NLA_BINARY },
 	[LFNLINK_DUPLICATED] = { .type = NLA_BINARY }, [LFNLINK_ACKS] = { .type = NLA_FLAG },
 	[LFNLINK_UNOPENED] = { .type = NLA_BINARY }, [LFNLINK_SEED] = { .type = NLA_U64 },
+	[LFNLINK_OTHER_LOSSES] = { .type = NLA_FLAG },
 };
 
 /* The packet in service has been served at the old rate until now. */
@@ -261,8 +311,12 @@ static int lfnlink_change(struct Qdisc *sch, struct nlattr *options, struct netl
 		link->draws = (nla_get_u64(said[LFNLINK_SEED]) + 1) * 0x9e3779b97f4a7c15ULL;
 	if (said[LFNLINK_ACKS])
 		link->acks = true;
+	if (said[LFNLINK_OTHER_LOSSES]) {
+		forget(&link->lost);
+		forget(&link->unopened);
+	}
 	sch_tree_unlock(sch);
-	/* Lists are extended before packets come. */
+	/* Lists are extended before packets come, or in one instant of virtual time. */
 	if (said[LFNLINK_LOST])
 		error = extend(&link->lost, said[LFNLINK_LOST]);
 	if (!error && said[LFNLINK_HELD])

@@ -19,7 +19,7 @@ VCP_RTT_S = 0.5
 def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
     """Means left to chance or of few seeds, ended flows, queues that do not mark, much background.
 
-    And laws beyond their round-trip times. ``step`` is called once for each run.
+    And laws beyond their round-trip times, limits of hosts. ``step`` is called once for each run.
     """
     return [
         *run_length.seen(results, step),
@@ -29,6 +29,7 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
         *unmarked(results),
         *background.seen(results),
         *beyond_rtt(results),
+        *limited(results),
     ]
 
 
@@ -84,6 +85,18 @@ def beyond_rtt(results: Results) -> list[str]:
         f"{law} has an RTT of {rtt_s:g} s: above {VCP_RTT_S:g} s its window grows no faster per "
         "round trip, so it fills the link slowly and incompletely."
         for law, rtt_s in longest.items()
+    ]
+
+
+def limited(results: Results) -> list[str]:
+    """Limits of the hosts of Linux in virtual time that the scenario does not ask for."""
+    found: dict[str, int] = {}
+    for run in results.runs:
+        for limit in run.summary.get("testbed", {}).get("limits", []):
+            found[limit] = found.get(limit, 0) + 1
+    return [
+        f"A limit of a host was reached: {limit}{f', in {runs} runs' if runs > 1 else ''}."
+        for limit, runs in found.items()
     ]
 
 

@@ -25,25 +25,36 @@ from lfnlab.machine import needs_linux
 from lfnlab.results import integrity, provenance
 from lfnlab.results.tables import frame
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.testbed import captured, sock_diag, virtual_time
 from lfnlab.testbed import run as testbed
-from lfnlab.testbed import sock_diag, virtual_time
 from lfnlab.testbed.linux_laws import CLONE, clone, kernel_law
+from lfnlab.testbed.virtual_network import Network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import polars as pl
 
+    from lfnlab.testbed.virtual_network import Link
     from lfnlab.testbed.virtual_time import Connection, Ran
 
 #: Time of a first build, alone and beside other work, and its room on the disk.
 COST = "5 to 25 minutes of two cores, and 1.8 GB"
 SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
 PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "xz", "tc", "setpriv")
-#: The guest's memory, linux/run, and what the kernel takes besides.
-MEMORY_BYTES = 1600 << 20
-FRAMING_BYTES = 14
-_WAYS = ("forward", "reverse")
+#: What a run takes besides the kernel's memory: linux/run and the process that runs the kernel.
+OWN_BYTES = 100 << 20
+#: TCP's counters of what a host dropped, or had no memory for.
+_OF_MEMORY = (
+    *(
+        "TCPMemoryPressures",
+        "TCPAbortOnMemory",
+        "TCPWqueueTooBig",
+        "TCPRcvQDrop",
+        "TCPZeroWindowDrop",
+    ),
+    *("PruneCalled", "RcvPruned", "OfoPruned", "TCPBacklogDrop"),
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,7 @@ class Linux:
 
     def __init__(self) -> None:
         self.build = build()
+        self._memory_mib = virtual_time.USUAL_MIB
 
     def check(self, scenario: _core.Scenario, limit_bytes: int | None = None) -> None:
         """Refuse a scenario that this Linux cannot run.
@@ -113,7 +125,9 @@ class Linux:
         """
         del limit_bytes  # of the simulator's memory
         try:
-            virtual_time.translated(json.loads(scenario.resolved), ours=True)
+            resolved = json.loads(scenario.resolved)
+            virtual_time.translated(resolved, ours=True)
+            self._memory_mib = virtual_time.memory_mib(resolved)
         except ScenarioError as error:
             lines = _core.document(scenario.text, scenario.file)[1]
             key = error.key
@@ -127,9 +141,9 @@ class Linux:
         return True
 
     def memory_bytes(self, estimated_bytes: int) -> int:
-        """Memory of a run at most."""
+        """Memory of a run of the scenario that was checked last, at most."""
         del estimated_bytes
-        return MEMORY_BYTES
+        return (self._memory_mib << 20) + OWN_BYTES
 
     def keys(self, scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
         """The addresses of runs."""
@@ -161,11 +175,23 @@ class Linux:
         plan = _plan(resolved)
         found = _found(ran, plan)
         tables = _tables(ran, found, plan)
+        if ran.packets is not None:
+            tables["packets"] = _packets(ran.packets, resolved)
         links = _seen_of_links(ran, tables["queues"], plan)
         summary = testbed.summarised(
             resolved.get("name"), scenario.seed, plan, links, found, tables
         )
-        summary["testbed"] = {"virtual": f"Linux {self.build.release}", "counters": ran.counters}
+        for flow, routes in zip(summary["flows"], plan["routes"], strict=True):
+            flow["routes"] = routes
+        if "udp" in resolved:
+            summary["udp"] = _udp(ran, resolved)
+        if "packets" in tables:
+            summary["captured_rows"] = len(tables["packets"])
+        summary["testbed"] = {
+            "virtual": f"Linux {self.build.release}",
+            "counters": ran.counters,
+            "limits": limits(ran, resolved),
+        }
         summary["invalid"] = None
         said = {"linux": vars(self.build) | {"program": str(self.build.program)}}
         return testbed.files_of(
@@ -182,8 +208,17 @@ def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a scenario that the test bed's summary needs."""
     flows: dict[int, dict[str, Any]] = {}
     connections = virtual_time.connections(resolved)
+    network = Network(resolved)
+    routes: dict[int, list[dict[str, Any]]] = {}
+    changes = list(resolved.get("schedule", []))
     for one in connections:
         flow = one.flow
+        routes[one.number] = [{"from_s": 0.0, "links": network.routes(flow)[0]}]
+        routes[one.number] += [
+            {"from_s": parse(entry["at"], SECONDS), "links": network.route({**flow, **entry})}
+            for entry in changes
+            if "flow" in entry and virtual_time.is_of(entry, one)
+        ]
         packet_bytes = round(parse(flow["packet"], BYTES))
         flows[one.number] = {
             "law": flow["law"],
@@ -193,35 +228,99 @@ def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
             "paced": flow["pacing"] or flow["slow_start"] == "none",
             "direction": flow["direction"],
             "segment_bytes": packet_bytes - virtual_time.HEADERS_BYTES,
-            "wire_bytes": packet_bytes + FRAMING_BYTES,
+            "wire_bytes": packet_bytes + virtual_time.FRAMING_BYTES,
             "rtt_s": parse(flow["rtt"], SECONDS),
             "start_s": one.start_s,
             "stop_s": parse(flow["stop"], SECONDS) if flow.get("stop") else None,
         }
-    changes = list(resolved.get("schedule", []))
     return {
         "duration_s": parse(resolved["duration"], SECONDS),
         "warmup_s": parse(resolved["warmup"], SECONDS),
         "sample_us": round(parse(resolved["sample"], SECONDS) * 1e6),
         "flows": list(flows.values()),
         "connections": connections,
-        "links": [_planned_link(resolved, way, changes) for way in _WAYS],
+        "routes": list(routes.values()),
+        "links": [
+            {"id": link.name, "number": link.number, "rates": _rates(link, changes)}
+            for link in network.links.values()
+        ],
         "changes_s": [parse(change["at"], SECONDS) for change in changes],
     }
 
 
-def _planned_link(
-    resolved: Mapping[str, Any], way: str, changes: list[dict[str, Any]]
-) -> dict[str, Any]:
-    link = resolved["link"] if way == "forward" else resolved["link"]["reverse"]
-    rate_bps = parse(link["rate"], BITS_PER_S)
+def _rates(link: Link, changes: list[dict[str, Any]]) -> list[dict[str, float]]:
+    rate_bps = parse(link.table["rate"], BITS_PER_S)
     rates = [{"from_s": 0.0, "rate_bps": rate_bps}]
     for change in changes:
-        if change["link"] == way and ("rate" in change or "down" in change):
+        if change.get("link") == link.name and ("rate" in change or "down" in change):
             rate_bps = parse(change["rate"], BITS_PER_S) if "rate" in change else rate_bps
             now_bps = 0.0 if change.get("down") else rate_bps
             rates.append({"from_s": parse(change["at"], SECONDS), "rate_bps": now_bps})
-    return {"id": way, "rates": rates}
+    return rates
+
+
+def _packets(packets: np.ndarray, resolved: Mapping[str, Any]) -> pl.DataFrame:
+    """The packets that were recorded at the hosts, on the links that the scenario names."""
+    network, capture = Network(resolved), resolved["capture"]
+    places = {name: place for place, name in enumerate(network.links)}
+    tapped = []
+    for one in virtual_time.connections(resolved):
+        data, acks = network.routes(one.flow)
+        ends = (places[name] for name in (data[0], data[-1], acks[0], acks[-1]))
+        mss = round(parse(one.flow["packet"], BYTES)) - virtual_time.HEADERS_BYTES
+        is_reverse = network.is_dumbbell and one.flow["direction"] == "reverse"
+        tapped.append(captured.Tapped(mss, is_reverse, *ends))
+    links = [places[name] for name in capture["links"]]
+    return captured.table(packets, tapped, links, parse(capture["from"], SECONDS))
+
+
+def _udp(ran: Ran, resolved: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Packets that the sources of UDP sent, and those that arrived."""
+    duration_s = parse(resolved["duration"], SECONDS)
+    found = []
+    for place, source in enumerate(resolved["udp"]):
+        counts = ran.counters[f"udp{place}"]
+        bits = (parse(source["packet"], BYTES) + virtual_time.FRAMING_BYTES) * 8
+        found.append(
+            {
+                "name": source["name"],
+                "offered_bps": counts["sent"] * bits / duration_s,
+                "received_bps": counts["delivered"] * bits / duration_s,
+                "sent": counts["sent"],
+                "delivered": counts["delivered"],
+                "dropped": None,
+                "lost": None,
+                "mean_delay_s": None,
+                "p99_delay_s": None,
+            }
+        )
+    return found
+
+
+def limits(ran: Ran, resolved: Mapping[str, Any]) -> list[str]:
+    """Where a host held a flow back, though the scenario asks for no such limit."""
+    found = []
+    for place, (one, columns) in enumerate(
+        zip(virtual_time.connections(resolved), ran.flows, strict=True)
+    ):
+        for column, key, what in (
+            ("rwnd_lim_us", "receive_window", "receive window, at most 1 GiB in TCP"),
+            ("sndbuf_lim_us", "send_buffer", "send buffer, at most 2 GiB in Linux"),
+        ):
+            if not columns or one.flow.get(key):
+                continue
+            # A SYN-ACK has no scaled window: it holds the first round trip to 64 kB on any host.
+            opened = np.flatnonzero(columns["bytes_acked"] > 1)[:1]
+            waited_s = np.ptp(columns[column][opened[0] :]) / 1e6 if len(opened) else 0.0
+            if waited_s > 0:
+                found.append(f"connection {place} waited {waited_s:.3g} s for its {what}")
+    for host, counters in ran.counters.items():
+        found += [
+            f"{host} counted {counters[name]} {name}" for name in _OF_MEMORY if counters.get(name)
+        ]
+    if ran.counters["machine"]["pages_searched"]:
+        found.append("the kernel was short of memory")
+    return found
 
 
 def _found(ran: Ran, plan: dict[str, Any]) -> dict[str, Any]:
@@ -315,9 +414,13 @@ def _queues(ran: Ran, plan: dict[str, Any]) -> list[dict[str, Any]]:
     links = ran.links
     before: dict[int, tuple[int, int, int]] = {}
     rows = []
+    places = {link["number"]: place for place, link in enumerate(plan["links"])}
     columns = ("t_us", "link", "waiting", "waiting_bytes", "drops", "packets", "bytes")
     values = (links[name].astype(np.int64).tolist() for name in columns)
-    for t_us, link, waiting, waiting_bytes, drops, packets, sent_bytes in zip(*values, strict=True):
+    for t_us, number, waiting, waiting_bytes, drops, packets, sent_bytes in zip(
+        *values, strict=True
+    ):
+        link = places[number]
         counted = (packets + waiting + drops, drops, sent_bytes)
         if t_us <= plan["warmup_s"] * 1e6:
             before[link] = counted
@@ -342,11 +445,11 @@ def _queues(ran: Ran, plan: dict[str, Any]) -> list[dict[str, Any]]:
 def _seen_of_links(ran: Ran, queues: pl.DataFrame, plan: dict[str, Any]) -> list[dict[str, Any]]:
     """Counters of each link, and its waiting times."""
     seen = []
-    for number, link in enumerate(plan["links"]):
-        of = (ran.links["link"] == number) & (ran.links["t_us"] >= plan["warmup_s"] * 1e6)
+    for place, link in enumerate(plan["links"]):
+        of = (ran.links["link"] == link["number"]) & (ran.links["t_us"] >= plan["warmup_s"] * 1e6)
         waits_s, shares = _waits(ran, of, link["rates"])
-        counters = ran.queue if number == 0 else ran.reverse
-        last = queues.filter(queues["link"] == number)[-1:]
+        counters = ran.queues.get(link["number"])
+        last = queues.filter(queues["link"] == place)[-1:]
         drops = int(last["drops"][0]) if len(last) else 0
         early, marks = _of_aqm(counters or {}, drops)
         p99 = min(int(np.searchsorted(shares, 0.99)), len(shares) - 1)

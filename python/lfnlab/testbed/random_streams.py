@@ -57,7 +57,17 @@ def gaps(p: float, seed: int, name: str, packets: int) -> list[int]:
     found: list[int] = []
     total = 0
     while total < packets:
-        gap = 0 if p >= 1 else int(math.log(1.0 - next(draws)) / math.log1p(-p))
+        gap = 0 if p >= 1 else _gap(p, draws)
         found.append(gap)
         total += gap + 1
     return found
+
+
+def first_gaps(p: float, seed: int, name: str, count: int) -> list[int]:
+    """The gaps that the stream's first ``count`` numbers give with probability ``p``."""
+    draws = uniform(seed, name)
+    return [_gap(p, draws) for _ in range(count)]
+
+
+def _gap(p: float, draws: Iterator[float]) -> int:
+    return int(math.log(1.0 - next(draws)) / math.log1p(-p))

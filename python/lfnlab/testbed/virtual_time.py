@@ -7,6 +7,7 @@ folder says. Here a scenario of ours is translated into such a file, and its res
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import subprocess
@@ -24,25 +25,36 @@ from lfnlab.errors import LabError, ScenarioError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.testbed import random_streams
 from lfnlab.testbed.linux_laws import MODULES, kernel_law, why_not_built_in
+from lfnlab.testbed.virtual_network import Link, Network
+from lfnlab.testbed.virtual_network import refused as _refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 #: Largest send buffer of a host as Linux is installed, not tuned for long fat networks.
 UNTUNED_SEND_BUFFER = "4MiB"
 FIRST_SEND_BUFFER_BYTES = 16_384
-#: Largest send buffer of a tuned host; memory of the kernel for those of all flows; memory of a
-#: full segment by its payload, with a margin.
-LARGEST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
+#: Linux's largest buffer of a socket.
+LARGEST_BUFFER_BYTES = 2**31 - 1
+#: A tuned host's send buffers at first: the largest of a flow and that of all flows, unless more
+#: may be in flight; memory of a full segment by its payload, with a margin.
+FIRST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
+#: TCP's largest window: 16 bits, scaled by 14.
+LARGEST_WINDOW_BYTES = 65535 << 14
+#: The kernel's memory if a run needs no more, what it takes beside buffers, and the most, in MiB.
+USUAL_MIB, OWN_MIB, MOST_MIB = 1500, 400, 7000
 #: Memory of a segment in a send buffer beside its payload (measured: 2,280 bytes for 1,448).
 SEGMENT_OVERHEAD_BYTES = 832
 #: IP and TCP headers, timestamps included.
 HEADERS_BYTES = 52
 #: The kernel draws jitter in 32 bits of nanoseconds.
 _LONGEST_JITTER_S = 4
-#: The receiving host's buffer, as ours: its window holds no sender.
-TUNED_RECEIVE_BUFFER = "sysctl net.ipv4.tcp_rmem=4096 134217728 134217728"
+#: The receiving host's buffer, the largest that Linux has: only TCP's own largest window holds a
+#: sender.
+TUNED_RECEIVE_BUFFER = (
+    f"sysctl net.ipv4.tcp_rmem=4096 {LARGEST_BUFFER_BYTES} {LARGEST_BUFFER_BYTES}"
+)
 #: Linux sorts a local socket's packets by a hash that the socket renews after a timeout or a
 #: duplicate. On a path, headers decide, so a flow stays in its queue.
 ONE_HASH = "sysctl net.core.txrehash=0"
@@ -50,11 +62,16 @@ ONE_HASH = "sysctl net.core.txrehash=0"
 _REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
 _NO_TIME_BPS = 1e12
-_TOP_LEVEL = {"schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "flow"}
-_NO_SETTING = ("receive_window", "initial_ssthresh", "burst", "misbehaves", "breakers")
-#: Connections and changes of a run, the shortest interval of samples and the smallest packet, as
-#: linux/scenario.h and linux/scenario.c have them.
-MOST_CONNECTIONS, MOST_CHANGES, SHORTEST_SAMPLE_US, LEAST_PACKET_BYTES = 200, 1000, 100, 100
+_TOP_LEVEL = {
+    *("schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "links", "flow"),
+    *("udp", "capture", "schedule"),
+}
+_NO_SETTING = ("initial_ssthresh", "burst", "misbehaves", "breakers")
+#: Connections, sources of UDP and changes of a run, the shortest interval of samples and the
+#: smallest packet, as linux/scenario.h and linux/scenario.c have them.
+MOST_CONNECTIONS, MOST_SOURCES, MOST_CHANGES = 200, 20, 1000
+SHORTEST_SAMPLE_US, LEAST_PACKET_BYTES = 100, 100
+FRAMING_BYTES = 14
 #: A stored run looks at its flows so often, or at each sample.
 _LOOK_EVERY_US = 5000
 #: Seconds between two looks whether a run is to be given up.
@@ -85,25 +102,22 @@ class Ran:
     flows: tuple[dict[str, np.ndarray], ...]
     #: Counters of TCP by host: "a" sends, "b0", "b1" ... receive.
     counters: dict[str, dict[str, int]]
-    #: Counters of the bottleneck's queue, as ``tc -s`` shows them.
-    queue: dict[str, Any]
-    #: The same of the reverse link; None if it takes no time.
-    reverse: dict[str, Any] | None
-    #: The samples of both links' queues, in one table.
+    #: Counters of each link's queue, as ``tc -s`` shows them, by the link's number in the kernel;
+    #: none of a link that takes no time.
+    queues: dict[int, dict[str, Any]]
+    #: The samples of all links' queues, in one table.
     links: dict[str, np.ndarray]
+    #: Packets at the hosts, as ``linux/capture.h`` has them.
+    packets: np.ndarray | None = None
+
+    @property
+    def queue(self) -> dict[str, Any]:
+        """Of the bottleneck of a dumbbell."""
+        return self.queues[0]
 
 
 def _nanoseconds(text: str) -> int:
     return round(parse(text, SECONDS) * 1e9)
-
-
-def _refused(key: str, why: str) -> ScenarioError:
-    return ScenarioError(f"Linux in virtual time cannot run it: {why}", key=key)
-
-
-def _of_link(way: str, key: str) -> str:
-    """The key of a link's setting."""
-    return f"link.{key}" if way == "forward" else f"link.reverse.{key}"
 
 
 def connections(resolved: Mapping[str, Any]) -> list[Connection]:
@@ -114,7 +128,7 @@ def connections(resolved: Mapping[str, Any]) -> list[Connection]:
         streams = flow["parallel"]
         size_bytes = round(parse(flow["size"], BYTES)) if flow.get("size") else None
         for _ in range(flow["count"]):
-            start_s = _start_s(flow["start"], resolved["seed"], number)
+            start_s = drawn_start_s(flow["start"], resolved["seed"], number)
             for stream in range(streams):
                 share = None
                 if size_bytes is not None:
@@ -126,7 +140,7 @@ def connections(resolved: Mapping[str, Any]) -> list[Connection]:
     return found
 
 
-def _start_s(text: str, seed: int, number: int) -> float:
+def drawn_start_s(text: str, seed: int, number: int) -> float:
     """When a flow begins; drawn as ``crates/scenario/src/config.rs`` draws it."""
     if not text.startswith("uniform("):
         return parse(text, SECONDS)
@@ -136,7 +150,7 @@ def _start_s(text: str, seed: int, number: int) -> float:
 
 
 def _queue(
-    way: str, queue: Mapping[str, Any], rate_bps: float, rtt_s: float, wire_bytes: int
+    key: str, queue: Mapping[str, Any], rate_bps: float, rtt_s: float, wire_bytes: int
 ) -> str:
     """A queue in the words of tc; it holds its packets besides the one in service."""
     packets = max(
@@ -145,8 +159,8 @@ def _queue(
     kind = queue["kind"]
     ecn = " ecn" if queue.get("ecn") else ""
 
-    def us(key: str) -> str:
-        return f"{parse(queue[key], SECONDS) * 1e6:.0f}us"
+    def us(time: str) -> str:
+        return f"{parse(queue[time], SECONDS) * 1e6:.0f}us"
 
     if kind == "drop-tail":
         if "packets" in queue["size"] or "bdp" in queue["size"]:
@@ -171,15 +185,15 @@ def _queue(
             f"alpha {alpha} beta {beta}{ecn}"
         )
     if kind == "red":
-        return _red(way, queue, packets, wire_bytes, rate_bps) + ecn
-    raise _refused(_of_link(way, "queue.kind"), f"it has no {kind}")
+        return _red(key, queue, packets, wire_bytes, rate_bps) + ecn
+    raise _refused(f"{key}.queue.kind", f"it has no {kind}")
 
 
-def _red(way: str, queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: float) -> str:
+def _red(at: str, queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: float) -> str:
     """RED of Linux: neither gentle nor spaced, weights that are powers of 2."""
 
     def refused(key: str, why: str) -> ScenarioError:
-        return _refused(_of_link(way, f"queue.{key}"), why)
+        return _refused(f"{at}.queue.{key}", why)
 
     for key, wanted in (
         ("gentle", False),
@@ -222,26 +236,25 @@ def _burst(min_packets: float, exponent: int) -> int | None:
     return None
 
 
-def _chosen(
-    link: Mapping[str, Any], way: str, seed: int, packets: int, flows: int
-) -> Iterator[str]:
+def _chosen(link: Link, word: str, seed: int, packets: int, flows: int) -> Iterator[str]:
     """The packets that the simulator's streams choose, so that both lose the same ones."""
-    if not isinstance(link["loss"], int | float):
-        raise _refused(_of_link(way, "loss"), "it has losses of one probability alone")
-    reorder = link.get("reorder") or {"p": 0, "delay": "0s"}
+    table = link.table
+    if not isinstance(table["loss"], int | float):
+        raise _refused(f"{link.key}.loss", "it has losses of one probability alone")
+    reorder = table.get("reorder") or {"p": 0, "delay": "0s"}
     for name, kind, p in (
-        ("lost", "loss", link["loss"]),
+        ("lost", "loss", table["loss"]),
         ("held", "reorder", reorder["p"]),
-        ("duplicated", "duplicate", link["duplicate"]),
+        ("duplicated", "duplicate", table["duplicate"]),
     ):
-        numbers = random_streams.gaps(p, seed, f"link.{way}.{kind}", packets)
+        numbers = random_streams.gaps(p, seed, f"link.{link.name}.{kind}", packets)
         if numbers:
-            yield f"{name} {way} " + " ".join(map(str, numbers))
+            yield f"{name} {word} " + " ".join(map(str, numbers))
     # A connection needs two packets that pass.
-    numbers = random_streams.gaps(link["loss"], seed, f"link.{way}.loss.handshake", packets)
+    numbers = random_streams.gaps(table["loss"], seed, f"link.{link.name}.loss.handshake", packets)
     numbers = [gap for at, gap in enumerate(numbers) if sum(numbers[: at + 1]) < 2 * flows]
     if numbers:
-        yield f"unopened {way} " + " ".join(map(str, numbers))
+        yield f"unopened {word} " + " ".join(map(str, numbers))
 
 
 def _chosen_acks(acks: Mapping[str, Any], seed: int, packets: int) -> Iterator[str]:
@@ -260,20 +273,34 @@ def _chosen_acks(acks: Mapping[str, Any], seed: int, packets: int) -> Iterator[s
             yield f"{name} reverse " + " ".join(map(str, numbers))
 
 
-def _jitter(link: Mapping[str, Any], way: str, seed: int) -> str:
+def _jitter(link: Link, seed: int) -> str:
     """Its jitter. The random numbers are Linux's own."""
-    if not (jitter := link.get("jitter")):
+    if not (jitter := link.table.get("jitter")):
         return ""
     if jitter["kind"] != "uniform" or parse(jitter["low"], SECONDS) or jitter["keep_order"]:
-        key = _of_link(way, "jitter")
-        raise _refused(key, "it is uniform from 0 and does not keep the order")
+        raise _refused(f"{link.key}.jitter", "it is uniform from 0 and does not keep the order")
     if parse(jitter["high"], SECONDS) >= _LONGEST_JITTER_S:
-        raise _refused(_of_link(way, "jitter.high"), f"it is less than {_LONGEST_JITTER_S} s")
+        raise _refused(f"{link.key}.jitter.high", f"it is less than {_LONGEST_JITTER_S} s")
     return f" jitter_ns={_nanoseconds(jitter['high'])} jitter_seed={seed}"
 
 
-def _flow(connection: Connection, own_s: float, *, ours: bool) -> str:
+def _window_bytes(flow: Mapping[str, Any]) -> int | None:
+    """The whole segments of its receive window; None if TCP's own is the smaller."""
+    if (said := flow.get("receive_window")) is None:
+        return None
+    mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
+    if "packets" in said:
+        segments = int(float(said.partition(" ")[0]))
+    else:
+        segments = int(parse(said, BYTES)) // mss
+    window = max(segments, 1) * mss
+    return window if window < LARGEST_WINDOW_BYTES else None
+
+
+def _flow(connection: Connection, network: Network, *, ours: bool) -> str:
     flow = connection.flow
+    data, acks = network.routes(flow)
+    own_s = parse(flow["rtt"], SECONDS) - network.delay_s(data) - network.delay_s(acks)
 
     def refused(key: str, why: str) -> ScenarioError:
         return _refused(f"{connection.key}.{key}", why)
@@ -299,14 +326,16 @@ def _flow(connection: Connection, own_s: float, *, ours: bool) -> str:
             raise refused(key, "it has no such setting")
     words = [
         f"flow law={kernel_name}",
-        f"delay_ns={round(own_s / 2 * 1e9)}",
+        f"delay_ns={max(round(own_s / 2 * 1e9), 0)}",
         f"start_us={round(connection.start_s * 1e9) // 1000}",
         f"packet_bytes={parse(flow['packet'], BYTES):.0f}",
         f"ecn={flow['ecn']:d}",
         f"sack={flow['sack']:d}",
         f"delayed_ack={flow['delayed_ack']:d}",
     ]
-    if flow["direction"] == "reverse":
+    if not network.is_dumbbell:
+        words += [f"route={network.numbers(data)}", f"ack_route={network.numbers(acks)}"]
+    elif flow["direction"] == "reverse":
         words.append("reverse=1")
     if flow["pacing"]:
         words.append("pacing=1")
@@ -317,6 +346,8 @@ def _flow(connection: Connection, own_s: float, *, ours: bool) -> str:
     window = flow["initial_window"].partition(" ")[0]
     if window != "10":
         words.append(f"initial_window={window}")
+    if (receive_window := _window_bytes(flow)) is not None:
+        words.append(f"receive_window={receive_window}")
     return " ".join([*words, *_application(flow.get("application"))])
 
 
@@ -328,7 +359,92 @@ def _application(application: Mapping[str, str] | None) -> Iterator[str]:
             yield f"{key}_us={_nanoseconds(application[key]) // 1000}"
 
 
-def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str]:
+class _Need(NamedTuple):
+    """Most data that the hosts of a run hold."""
+
+    flows: int
+    flight_bytes: float
+    """Memory of the segments that may be unacknowledged in all flows together."""
+    payload_bytes: float
+    """That a run can send."""
+
+
+def _need(resolved: Mapping[str, Any], network: Network, flows: Sequence[Connection]) -> _Need:
+    """Twice path and buffers at the largest rates and delays, as slow start overshoots."""
+    schedule = resolved.get("schedule", [])
+
+    def most(name: str, key: str, unit: Any) -> float:
+        said = [network.links[name].table[key]]
+        said += [entry[key] for entry in schedule if entry.get("link") == name and key in entry]
+        return max(parse(one, unit) for one in said)
+
+    rates = {name: most(name, "rate", BITS_PER_S) for name in network.links}
+    delays = {name: most(name, "delay", SECONDS) for name in network.links}
+    groups: dict[tuple[str, ...], tuple[float, float]] = {}
+    overhead = 1.0
+    for one in flows:
+        flow = one.flow
+        data, acks = network.routes(flow)
+        own_s = parse(flow["rtt"], SECONDS) - network.delay_s(data) - network.delay_s(acks)
+        ways = [(data, acks)]
+        ways += [
+            network.routes({**flow, **entry})
+            for entry in schedule
+            if "flow" in entry and is_of(entry, one)
+        ]
+        wire_bytes = parse(flow["packet"], BYTES) + FRAMING_BYTES
+        overhead = max(overhead, 1 + SEGMENT_OVERHEAD_BYTES / (wire_bytes - 66))
+        pipe = 0.0
+        for there, back in ways:
+            rate_bps = min(rates[name] for name in there)
+            rtt_s = max(own_s, 0) + sum(delays[name] for name in (*there, *back))
+            waiting = 0.0
+            for name in there:
+                size = network.links[name].table["queue"]["size"]
+                packets = run_length.queue_packets(size, rates[name], rtt_s, wire_bytes)
+                waiting += packets * wire_bytes
+            pipe = max(pipe, rate_bps / 8 * rtt_s + waiting)
+        window = _window_bytes(flow) or LARGEST_WINDOW_BYTES
+        before, largest = groups.get(tuple(data), (0.0, 0.0))
+        flight = min(window, 2 * pipe, one.size_bytes or math.inf)
+        groups[tuple(data)] = before + flight, max(largest, pipe)
+    flight_bytes = sum(min(total, 2 * pipe) for total, pipe in groups.values())
+    payload_bytes = parse(resolved["duration"], SECONDS) * max(rates.values()) / 8
+    return _Need(len(flows), overhead * min(flight_bytes, payload_bytes), payload_bytes)
+
+
+def _first_buffer_bytes(need: _Need) -> float:
+    """A flow's send buffer at first: what it may have in flight, so that its writer never waits."""
+    usual = min(BUFFERS_BYTES / need.flows, FIRST_BUFFER_BYTES)
+    room = max(usual, min(need.flight_bytes / need.flows, LARGEST_BUFFER_BYTES))
+    return min(room, need.payload_bytes * BUFFER_PER_PAYLOAD)
+
+
+def memory_mib(resolved: Mapping[str, Any]) -> int:
+    """Memory of the kernel for a run, in MiB.
+
+    Raises:
+        ScenarioError: it needs more than :data:`MOST_MIB`.
+    """
+    network, flows = Network(resolved), connections(resolved)
+    need = _need(resolved, network, flows)
+    # A send buffer is twice what is in flight; what waits on the path is in it, too.
+    held = max(need.flows * _first_buffer_bytes(need), 2 * need.flight_bytes)
+    held = min(held, need.flows * LARGEST_BUFFER_BYTES)
+    needed_mib = (
+        OWN_MIB + math.ceil(1.1 * held / (1 << 20)) + 4 * (len(flows) + 1) * ("capture" in resolved)
+    )
+    if needed_mib > MOST_MIB:
+        raise _refused(
+            "flow[0]",
+            f"what its flows may have in flight needs {needed_mib / 1000:.1f} GB of memory there, "
+            f"and it has at most {MOST_MIB / 1000:g} GB: fewer flows, a smaller receive_window, "
+            "queue, rate or rtt",
+        )
+    return max(needed_mib, USUAL_MIB)
+
+
+def _send_buffers(flows: list[dict[str, Any]], need: _Need) -> list[str]:
     """Flows share their sending host, which is tuned or as Linux is installed.
 
     A tuned one holds all that a run can send: a writer that waits for a full buffer leaves segments
@@ -353,41 +469,163 @@ def _send_buffers(flows: list[dict[str, Any]], payload_bytes: float) -> list[str
             'all flows say "linux" there, or the same bytes, with "linux" or without, at most '
             f"{LARGEST_BUFFER_BYTES >> 20} MiB with headers, or none says anything",
         )
-    room = min(BUFFERS_BYTES / len(flows), LARGEST_BUFFER_BYTES, payload_bytes * BUFFER_PER_PAYLOAD)
-    least, usual = LARGEST_BUFFER_BYTES // 32, 4096
+    room, least, usual = _first_buffer_bytes(need), FIRST_BUFFER_BYTES // 32, 4096
     if room <= least:
         return []
     return [f"sysctl net.ipv4.tcp_wmem={usual} {int(room)} {LARGEST_BUFFER_BYTES}"]
 
 
-def _schedule(entries: list[dict[str, Any]], rates: dict[str, float]) -> Iterator[str]:
-    if len(entries) > MOST_CHANGES:
-        raise _refused("schedule", f"it has at most {MOST_CHANGES} changes")
-    for place, entry in enumerate(entries):
-        way = entry.get("link")
-        other = set(entry) - {"at", "link", "rate", "delay", "down"}
-        if way not in rates or other:
+def is_of(entry: Mapping[str, Any], connection: Connection) -> bool:
+    """Whether an entry of the schedule is of a connection's group of flows."""
+    group = int(connection.key.removeprefix("flow[").removesuffix("]"))
+    return entry["flow"] in (connection.flow.get("name", group), group)
+
+
+def _schedule(
+    resolved: Mapping[str, Any],
+    network: Network,
+    flows: Sequence[Connection],
+    rates: dict[str, float],
+) -> Iterator[str]:
+    losses = _Losses(resolved, len(flows))
+    for place, entry in enumerate(resolved.get("schedule", [])):
+        other = set(entry) - {
+            "at",
+            "link",
+            "flow",
+            "rate",
+            "delay",
+            "down",
+            "loss",
+            "route",
+            "ack_route",
+        }
+        if ("flow" not in entry and entry.get("link") not in rates) or other:
             key = f"schedule[{place}]" + (f".{min(other)}" if other else "")
-            raise _refused(key, "it changes rate, delay or down of forward or reverse alone")
-        words = [f"at {_nanoseconds(entry['at']) // 1000} {way}"]
+            raise _refused(key, "it changes rate, delay, loss or down of a link, or a flow's route")
+        at = f"at {_nanoseconds(entry['at']) // 1000}"
+        if "flow" in entry:
+            for number, one in enumerate(flows):
+                if is_of(entry, one):
+                    data, acks = network.routes({**one.flow, "ack_route": None, **entry})
+                    yield (
+                        f"{at} flow {number} route={network.numbers(data)} "
+                        f"ack_route={network.numbers(acks)}"
+                    )
+            continue
+        link = network.links[entry["link"]]
+        words = [f"{at} {_word(network, link)}"]
         if "rate" in entry:
-            rates[way] = parse(entry["rate"], BITS_PER_S)
+            rates[link.name] = parse(entry["rate"], BITS_PER_S)
         if "rate" in entry or "down" in entry:
-            words.append(f"rate_bps={0 if entry.get('down') else round(rates[way])}")
+            words.append(f"rate_bps={0 if entry.get('down') else round(rates[link.name])}")
         if "delay" in entry:
             words.append(f"delay_ns={_nanoseconds(entry['delay'])}")
         yield " ".join(words)
+        if "loss" in entry:
+            yield from losses.change(link, entry, place)
+
+
+class _Losses:
+    """Losses that the schedule changes, as the simulator draws them: each link's draws go on."""
+
+    def __init__(self, resolved: Mapping[str, Any], flows: int) -> None:
+        self.resolved, self.flows = resolved, flows
+        self.p: dict[str, float] = {}
+        self.drawn: dict[str, int] = {}
+
+    def change(self, link: Link, entry: Mapping[str, Any], place: int) -> Iterator[str]:
+        """Lines behind that of the change: the packets that are lost from then on."""
+        p, before = entry["loss"], self.p.setdefault(link.name, link.table["loss"])
+        if p == before:
+            return
+        schedule = self.resolved["schedule"]
+        ends = [
+            parse(later["at"], SECONDS)
+            for later in schedule[place + 1 :]
+            if later.get("link") == link.name and "loss" in later
+        ]
+        at_s, duration_s = (
+            parse(text, SECONDS) for text in (entry["at"], self.resolved["duration"])
+        )
+        if link.name not in self.drawn:
+            self.drawn[link.name] = self._most(link, before, at_s)
+        self.p[link.name] = p
+        if p == 0:
+            yield "losing"
+            return
+        until_s = min(ends, default=duration_s)
+        self.drawn[link.name] += self._most(link, p, max(until_s - at_s, 0))
+        seed, name = self.resolved["seed"], f"link.{link.name}.loss"
+        numbers = random_streams.first_gaps(p, seed, name, self.drawn[link.name])
+        yield "losing " + " ".join(map(str, numbers))
+        numbers = random_streams.first_gaps(p, seed, f"{name}.handshake", 2 * self.flows)
+        yield "unopening " + " ".join(map(str, numbers))
+
+    def _most(self, link: Link, p: float, time_s: float) -> int:
+        """Draws in this time, at most: ten deviations above the mean, and one at the beginning."""
+        packets = time_s * _top_bps(self.resolved, link) / 8 / _least_packet_bytes(self.resolved)
+        return math.ceil(min(p * packets + 10 * math.sqrt(p * packets), packets)) + 2 if p else 0
+
+
+def _top_bps(resolved: Mapping[str, Any], link: Link) -> float:
+    """The highest rate that a link has."""
+    rates = [link.table["rate"]]
+    rates += [
+        entry["rate"]
+        for entry in resolved.get("schedule", [])
+        if entry.get("link") == link.name and "rate" in entry
+    ]
+    return max(parse(rate, BITS_PER_S) for rate in rates)
+
+
+def _least_packet_bytes(resolved: Mapping[str, Any]) -> float:
+    """The smallest packet with payload that many are of."""
+    return min(parse(one["packet"], BYTES) for one in (*resolved["flow"], *resolved.get("udp", [])))
+
+
+def _udp(resolved: Mapping[str, Any], network: Network) -> Iterator[str]:
+    """Sources of UDP, by their bursts."""
+    sources = resolved.get("udp", [])
+    if len(sources) > MOST_SOURCES:
+        raise _refused("udp", f"it has at most {MOST_SOURCES} sources")
+    duration = resolved["duration"]
+    for place, source in enumerate(sources):
+        if source.get("on_off"):
+            raise _refused(f"udp[{place}].on_off", "it has bursts and steps alone")
+        if source.get("breakers"):
+            raise _refused(f"udp[{place}].breakers", "it has no such setting")
+        bursts, end = [], "0s"
+        for burst in source.get("bursts") or _bursts(source["steps"]):
+            start = burst.get("start", end)
+            end = burst.get("stop", duration)
+            bursts.append(
+                f"{parse(burst['rate'], BITS_PER_S):.0f}:{_picoseconds(start)}:{_picoseconds(end)}"
+            )
+        yield (
+            f"udp packet_bytes={parse(source['packet'], BYTES):.0f} "
+            f"route={network.numbers(network.route(source))} bursts={','.join(bursts)}"
+        )
+
+
+def _bursts(steps: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    start, each = _picoseconds(steps["start"]), _picoseconds(steps["each"])
+    for number, rate in enumerate(steps["rates"]):
+        at = start + number * each
+        yield {"start": f"{at}ps", "stop": f"{at + each}ps", "rate": rate}
+
+
+def _picoseconds(text: str) -> int:
+    return round(parse(text, SECONDS) * 1e12)
 
 
 def _check_parts(resolved: Mapping[str, Any]) -> None:
-    """Refuse the parts of a scenario that are not of a dumbbell with flows."""
+    """Refuse the parts of a scenario that are not links, flows and sources of UDP."""
     for key in resolved:
         if key == "background" and not resolved[key]["level"] and not resolved[key]["long_flows"]:
             continue
-        if key not in _TOP_LEVEL | {"schedule"} and resolved[key]:
-            raise _refused(key, "it has links of a dumbbell and flows alone")
-    if "link" not in resolved or "trace" in resolved["link"]:
-        raise _refused("link", "a dumbbell with a rate is needed")
+        if key not in _TOP_LEVEL and resolved[key]:
+            raise _refused(key, "it has links, flows and sources of UDP alone")
     if not resolved["flow"]:
         raise _refused("flow", "it needs one")
     if resolved["compat"] != "linux":
@@ -396,16 +634,50 @@ def _check_parts(resolved: Mapping[str, Any]) -> None:
         raise _refused("sample", "a time is needed")
     if parse(resolved["sample"], SECONDS) * 1e6 < SHORTEST_SAMPLE_US:
         raise _refused("sample", f"it is at least {SHORTEST_SAMPLE_US} us")
-    for way, link in (("forward", resolved["link"]), ("reverse", resolved["link"]["reverse"])):
-        if link.get("router", {"kind": "none"}) != {"kind": "none"}:
-            raise _refused(_of_link(way, "router"), "it has no router")
+    if len(resolved.get("schedule", [])) > MOST_CHANGES:
+        raise _refused("schedule", f"it has at most {MOST_CHANGES} changes")
+
+
+def _check_links(resolved: Mapping[str, Any], network: Network) -> None:
+    """Refuse links that the kernel lacks, and losses where both data and ACKs travel."""
+    carries_acks = {name for flow in resolved["flow"] for name in network.routes(flow)[1]}
+    carries_data = {name for flow in resolved["flow"] for name in network.routes(flow)[0]}
+    for place, entry in enumerate(resolved.get("schedule", [])):
+        if "flow" in entry:
+            group = next(
+                flow
+                for number, flow in enumerate(resolved["flow"])
+                if entry["flow"] in (flow.get("name", number), number)
+            )
+            data, acks = network.routes({**group, "ack_route": None, **entry})
+            carries_acks |= set(acks)
+            carries_data |= set(data)
+        elif entry.get("loss") and entry.get("link") in carries_acks:
+            raise _refused(f"schedule[{place}].loss", "it has that where no ACKs take the link")
+    for link in network.links.values():
+        if "trace" in link.table:
+            raise _refused(f"{link.key}.trace", "a link with a rate is needed")
+        if link.table.get("router", {"kind": "none"}) != {"kind": "none"}:
+            raise _refused(f"{link.key}.router", "it has no router")
         for key in ("policer", "shaper", "bleach"):
-            if link.get(key):
-                raise _refused(_of_link(way, key), "it has no such link")
+            if link.table.get(key):
+                raise _refused(f"{link.key}.{key}", "it has no such link")
+        if not network.is_dumbbell and link.table.get("acks"):
+            raise _refused(f"{link.key}.acks", "it has that in a dumbbell")
         # Forward data alone are lost, held up or duplicated, in reverse ACKs.
         for key in ("loss", "reorder", "duplicate", "acks"):
-            if link.get(key) and any(flow["direction"] == "reverse" for flow in resolved["flow"]):
-                raise _refused(_of_link(way, key), "it has that where all data go forward")
+            if not link.table.get(key):
+                continue
+            if network.is_dumbbell:
+                sent = list(resolved["flow"])
+                if link.name == "reverse" and key != "acks":
+                    sent += resolved.get("udp", [])
+                bad = any(one["direction"] == "reverse" for one in sent)
+            else:
+                bad = link.name in carries_acks and link.name in carries_data
+            if bad:
+                where = "all data go forward" if network.is_dumbbell else "no ACKs take the link"
+                raise _refused(f"{link.key}.{key}", f"it has that where {where}")
 
 
 def look_us(resolved: Mapping[str, Any]) -> int:
@@ -415,26 +687,37 @@ def look_us(resolved: Mapping[str, Any]) -> int:
     return sample_us // next((part for part in parts if sample_us % part == 0), 1)
 
 
-def _links(
-    resolved: Mapping[str, Any], rates: dict[str, float], changed: set[str | None]
-) -> Iterator[str]:
+def _word(network: Network, link: Link) -> str:
+    """The name of a link in the kernel."""
+    return link.name if network.is_dumbbell else str(link.number)
+
+
+def _links(resolved: Mapping[str, Any], network: Network, rates: dict[str, float]) -> Iterator[str]:
     """The links with their queues; a reverse link on which an ACK takes no time is none."""
     flows = resolved["flow"]
-    wire_bytes = round(max(parse(flow["packet"], BYTES) for flow in flows)) + 14
-    longest_s = max(parse(flow["rtt"], SECONDS) for flow in flows)
-    for way, link in (("forward", resolved["link"]), ("reverse", resolved["link"]["reverse"])):
-        rates[way] = rate_bps = parse(link["rate"], BITS_PER_S)
-        delays = way in changed or parse(link["delay"], SECONDS) > 0
-        acks = link.get("acks") or {}
-        if way == "reverse" and rate_bps >= _NO_TIME_BPS and not delays and not acks:
+    changed = {entry.get("link") for entry in resolved.get("schedule", [])}
+    carried = [*flows, *resolved.get("udp", [])]
+    wire_bytes = round(max(parse(one["packet"], BYTES) for one in carried)) + FRAMING_BYTES
+    for link in network.links.values():
+        table = link.table
+        rates[link.name] = rate_bps = parse(table["rate"], BITS_PER_S)
+        delays = link.name in changed or parse(table["delay"], SECONDS) > 0
+        acks = (table.get("acks") or {}) if network.is_dumbbell else {}
+        if link.key == "link.reverse" and rate_bps >= _NO_TIME_BPS and not delays and not acks:
             continue
-        held = link if way == "forward" else acks
+        passing = [
+            flow for flow in flows if link.name in itertools.chain(*network.routes(flow))
+        ] or flows
+        longest_s = max(parse(flow["rtt"], SECONDS) for flow in passing)
+        held = acks if link.key == "link.reverse" else table
         hold = held.get("reorder", {}).get("delay", "0s")
+        ends = "" if network.is_dumbbell else f" from={link.ends[0]} to={link.ends[1]}"
+        word = _word(network, link)
         yield (
-            f"link {way} rate_bps={round(rate_bps)} delay_ns={_nanoseconds(link['delay'])} "
-            f"hold_ns={_nanoseconds(hold)}{_jitter(link, way, resolved['seed'])}"
+            f"link {word} rate_bps={round(rate_bps)} delay_ns={_nanoseconds(table['delay'])} "
+            f"hold_ns={_nanoseconds(hold)}{_jitter(link, resolved['seed'])}{ends}"
         )
-        yield f"queue {way} {_queue(way, link['queue'], rate_bps, longest_s, wire_bytes)}"
+        yield f"queue {word} {_queue(link.key, table['queue'], rate_bps, longest_s, wire_bytes)}"
 
 
 def translated(
@@ -454,31 +737,52 @@ def translated(
         ScenarioError: naming the key that this Linux cannot run.
     """
     _check_parts(resolved)
-    forward, reverse = resolved["link"], resolved["link"]["reverse"]
+    if "link" not in resolved and "links" not in resolved:
+        raise _refused("parking-lot", "it has link and links alone")
+    network = Network(resolved)
     flows = connections(resolved)
+    _check_links(resolved, network)
     duration_s = parse(resolved["duration"], SECONDS)
-    schedule = list(resolved.get("schedule", []))
     sample_us = round(parse(resolved["sample"], SECONDS) * 1e6)
     run = f"run duration_us={round(duration_s * 1e6)} "
     run += f"sample_us={look_us(resolved) if ours else sample_us}"
+    if (needed_mib := memory_mib(resolved)) > USUAL_MIB:
+        run += f" memory_mib={needed_mib}"
     seed = resolved["seed"] if ours else seed
     lines = [run if seed is None else f"{run} seed={seed}"]
     rates: dict[str, float] = {}
-    lines += _links(resolved, rates, {entry.get("link") for entry in schedule})
-    top_bps = max(
-        [rates["forward"], *(parse(e["rate"], BITS_PER_S) for e in schedule if "rate" in e)]
-    )
-    packets = math.ceil(duration_s * top_bps / 8 / 576)
-    lines += _chosen(forward, "forward", resolved["seed"], packets, len(flows))
-    if reverse.get("acks"):
-        lines += _chosen_acks(reverse["acks"], resolved["seed"], packets)
-    of_links_s = parse(forward["delay"], SECONDS) + parse(reverse["delay"], SECONDS)
-    lines += [_flow(one, parse(one.flow["rtt"], SECONDS) - of_links_s, ours=ours) for one in flows]
-    lines += _schedule(schedule, rates)
-    if "fq-codel" in (forward["queue"]["kind"], reverse["queue"]["kind"]):
+    lines += _links(resolved, network, rates)
+    for link in network.links.values():
+        packets = math.ceil(duration_s * _top_bps(resolved, link) / 8 / 576)
+        if link.key != "link.reverse":
+            word = _word(network, link)
+            lines += _chosen(link, word, resolved["seed"], packets, len(flows))
+        elif link.table.get("acks"):
+            packets = math.ceil(duration_s * _top_bps(resolved, network.links["forward"]) / 8 / 576)
+            lines += _chosen_acks(link.table["acks"], resolved["seed"], packets)
+    lines += [_flow(one, network, ours=ours) for one in flows]
+    lines += _udp(resolved, network)
+    lines += _schedule(resolved, network, flows, rates)
+    if capture := resolved.get("capture"):
+        from_us, to_us = (_nanoseconds(capture[key]) // 1000 for key in ("from", "to"))
+        lines.append(f"capture from_us={from_us} to_us={to_us} packets={capture['max_rows']}")
+    if any(link.table["queue"]["kind"] == "fq-codel" for link in network.links.values()):
         lines.append(ONE_HASH)
-    buffers = _send_buffers([dict(one.flow) for one in flows], duration_s * top_bps / 8)
+    buffers = _send_buffers([dict(one.flow) for one in flows], _need(resolved, network, flows))
     return "\n".join([*lines, TUNED_RECEIVE_BUFFER, *buffers, *more]) + "\n"
+
+
+#: A recorded packet, ``struct captured`` of linux/capture.h.
+_CAPTURED = np.dtype(
+    [
+        ("at_ns", "<i8"),
+        ("bytes", "<u4"),
+        ("flow", "<u2"),
+        ("receiver", "u1"),
+        ("leaves", "u1"),
+        ("head", "u1", 112),
+    ]
+)
 
 
 def run(
@@ -538,14 +842,24 @@ def ran(work: Path, tag: str) -> Ran:
     """The results of a run that is done."""
     counters = json.loads((work / f"{tag}.json").read_text())
     flows: list[dict[str, np.ndarray]] = []
+    shown: list[Any] = []
     while (file := work / f"{tag}.flow{len(flows)}.csv").exists():
         flows.append(_columns(file))
-    queue, reverse = (
-        next((one for one in json.loads(text) if one.get("handle") == "10:"), None)
-        for text in ((work / f"{tag}.{name}.json").read_text() for name in ("queues", "reverse"))
+    queues: dict[int, dict[str, Any]] = {}
+    while (file := work / f"{tag}.link{len(shown)}.json").exists():
+        shown.append(json.loads(file.read_text()))
+    for number, all_of in enumerate(shown):
+        for queue in all_of:
+            if queue.get("handle") == "10:":
+                queues[number] = queue
+    packets = work / f"{tag}.packets"
+    return Ran(
+        tuple(flows),
+        counters,
+        queues,
+        _columns(work / f"{tag}.links.csv"),
+        np.fromfile(packets, _CAPTURED) if packets.exists() else None,
     )
-    assert queue is not None, "the bottleneck has one"
-    return Ran(tuple(flows), counters, queue, reverse, _columns(work / f"{tag}.links.csv"))
 
 
 def _columns(samples: Path) -> dict[str, np.ndarray]:

@@ -13,22 +13,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 import pytest
 from command import process as lfn
 from validation import kernel as level_1
 from validation import processes
 
 from lfnlab import Results, Scenario, _core, dumbbell, execute, kernel
+from lfnlab.analysis import warnings
 from lfnlab.errors import ScenarioError, Unavailable, UsageError
 from lfnlab.results.store import run_keys
-from lfnlab.testbed import linux_backend, linux_laws, virtual_time
+from lfnlab.testbed import (
+    linux_backend,
+    linux_laws,
+    random_streams,
+    virtual_network,
+    virtual_time,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lfnlab.results import Run
+
 ROOT = Path(__file__).parents[3]
 PATH = 'schema = 1\nduration = "3s"\n[link]\nrate = "20Mbit/s"\n'
 FLOW = '[[flow]]\nlaw = "htcp-be"\nrtt = "40ms"\n'
+UDP = '[[udp]]\nbursts = [{ rate = "1Mbit/s" }]\n'
+LINK = '[[links]]\nname = "x"\nfrom = "a"\nto = "b"\nrate = "20Mbit/s"\n'
+GRAPH = 'schema = 1\nduration = "3s"\n' + LINK
+ROUTED = '[[flow]]\nlaw = "htcp-be"\nrtt = "40ms"\nroute = ["x"]\n'
 
 
 def resolved(text: str) -> dict[str, Any]:
@@ -90,6 +104,86 @@ def test_a_slow_application_writes_at_its_rate_and_pauses() -> None:
         assert flow.split()[-len(words) :] == words
 
 
+def test_a_receive_window_is_whole_segments_up_to_that_of_tcp() -> None:
+    for said, bytes_said in (("1MB", 690 * 1448), ("20 packets", 28960)):
+        [flow] = [
+            line for line in told(PATH + FLOW + f'receive_window = "{said}"\n') if "law" in line
+        ]
+        assert flow.endswith(f" receive_window={bytes_said}")
+    assert "receive_window" not in "\n".join(told(PATH + FLOW + 'receive_window = "2GB"\n'))
+
+
+def test_hosts_have_the_largest_buffers_and_the_memory_for_what_may_be_in_flight() -> None:
+    assert "sysctl net.ipv4.tcp_rmem=4096 2147483647 2147483647" in told(PATH + FLOW)
+    assert "memory_mib" not in told(PATH + FLOW)[0]
+    long = PATH.replace("20M", "10G") + FLOW.replace("40ms", "120ms")
+    [wmem] = [line for line in told(long) if "tcp_wmem" in line]
+    # Twice 2 BDP of 150 MB, as slow start overshoots, and 57 % for each segment's own memory.
+    assert int(wmem.split()[2]) == pytest.approx(2 * 2 * 150e6 * 1.575, rel=0.01)
+    assert virtual_time.memory_mib(resolved(long)) == pytest.approx(400 + 1.1 * 1802, rel=0.01)
+    short = long + 'receive_window = "1MB"\n'
+    assert virtual_time.memory_mib(resolved(short)) == virtual_time.USUAL_MIB
+
+
+def test_a_route_is_told_by_numbers_of_links_now_and_later() -> None:
+    links = LINK + "duplex = false\n" + LINK.replace('"x"', '"y"').replace("20M", "30M")
+    back = LINK.replace('"x"', '"z"').replace('"a"', '"c"') + 'delay = "3ms"\n'
+    change = '[[schedule]]\nat = "1s"\nflow = 0\nroute = ["y"]\n'
+    lines = told('schema = 1\nduration = "3s"\n' + links + back + ROUTED + change)
+    assert [line.split()[1] for line in lines if line.startswith("link ")] == list("02345")
+    [z] = [line for line in lines if line.startswith("link 4 ")]
+    assert {"from=2", "to=1", "delay_ns=3000000"} < set(z.split())
+    # The link x has no way back: ACKs take the one that has.
+    [flow] = [line for line in lines if line.startswith("flow ")]
+    assert {"route=0", "ack_route=3", "delay_ns=20000000"} < set(flow.split())
+    assert "at 1000000 flow 0 route=2 ack_route=3" in lines
+
+
+def test_routes_are_those_of_the_simulator(tmp_path: Path) -> None:
+    """The fewest hops, then the least delay, then the links named first; also through nodes."""
+
+    def link(name: str, ends: str, delay: str) -> str:
+        near, far = ends
+        end = f'name = "{name}"\nfrom = "{near}"\nto = "{far}"\nrate = "20Mbit/s"\n'
+        return f'[[links]]\n{end}delay = "{delay}"\n'
+
+    links = [link("p", "ab", "4ms"), link("q", "ab", "2ms"), link("r", "ba", "2ms")]
+    links += [link("s", "bc", "1ms"), link("t", "ac", "9ms"), link("u", "cd", "1ms")]
+    flows = ['from = "a"\nto = "b"', 'from = "a"\nto = "d"', 'from = "d"\nto = "a"\nvia = ["b"]']
+    text = 'schema = 1\nduration = "1s"\n' + "".join(links)
+    text += "".join(f'[[flow]]\nlaw = "reno"\nrtt = "40ms"\n{flow}\n' for flow in flows)
+    simulated = execute(Scenario.from_toml(text), out=tmp_path).runs[0].summary["flows"]
+    network = virtual_network.Network(resolved(text))
+    for flow, said in zip(resolved(text)["flow"], simulated, strict=True):
+        assert network.routes(flow)[0] == said["routes"][0]["links"]
+
+
+def test_a_source_of_udp_is_told_its_bursts() -> None:
+    pulses = '[[udp]]\npacket = "400B"\ndirection = "reverse"\n'
+    pulses += 'steps = { start = "1s", each = "10ms", rates = ["0bit/s", "2Mbit/s"] }\n'
+    sources = [line for line in told(PATH + FLOW + UDP + pulses) if line.startswith("udp ")]
+    assert sources == [
+        "udp packet_bytes=1500 route=0 bursts=1000000:0:3000000000000",
+        "udp packet_bytes=400 route=1 "
+        "bursts=0:1000000000000:1010000000000,2000000:1010000000000:1020000000000",
+    ]
+
+
+def test_losses_that_change_go_on_with_the_draws_of_the_link() -> None:
+    change = '[[schedule]]\nat = "{}s"\nlink = "forward"\nloss = {}\n'
+    changes = "".join(change.format(*at) for at in ((1, 0.5), (1.5, 0.5), (2, 0)))
+    lines = told(PATH + FLOW + changes)
+    first, again, last = (lines.index(f"at {at} forward") for at in (1000000, 1500000, 2000000))
+    kind, *gaps = lines[first + 1].split()
+    assert kind == "losing"
+    draws = random_streams.first_gaps(0.5, 1, "link.forward.loss", len(gaps))
+    assert [int(gap) for gap in gaps] == draws
+    # No more than a link of 20 Mbit/s sends in two seconds, and no less than half of it.
+    assert 0.5 < len(gaps) / (20e6 / 8 / 1500 * 0.5) < 1.2
+    assert again == first + 3
+    assert lines[last + 1] == "losing"
+
+
 def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
     flow = FLOW + 'count = 3\nstart = "uniform(0s, 2s)"\nparallel = 2\n'
     text = PATH.replace('"3s"', '"3s"\nseed = 7') + FLOW + flow
@@ -103,7 +197,6 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (PATH + FLOW + 'receive_window = "20 packets"\n', "8: flow[0].receive_window: "),
         (PATH + FLOW + FLOW.replace("htcp-be", "copa"), "9: flow[1].law: "),
         (PATH + 'queue = { kind = "red" }\n' + FLOW, "5: link.queue.gentle: "),
         (
@@ -126,7 +219,23 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
         (PATH + FLOW + 'burst = "64kB"\n', "8: flow[0].burst: "),
         (PATH + FLOW + 'misbehaves = "optimistic"\n', "8: flow[0].misbehaves: "),
         (PATH + FLOW + "[background]\nlevel = 1\n", "8: background: "),
-        (PATH + FLOW + '[[udp]]\nname = "u"\nbursts = [{ rate = "1Mbit/s" }]\n', "8: udp: "),
+        (PATH + FLOW + "[[udp]]\non_off = { sources = 2 }\n", "9: udp[0].on_off: "),
+        (PATH + FLOW + UDP + "breakers = [{ loss = 0.1 }]\n", "10: udp[0].breakers: "),
+        (PATH + FLOW + UDP * 21, "8: udp: "),
+        (GRAPH + "acks = { loss = 0.1 }\n" + ROUTED, "8: links[0].acks: "),
+        (
+            GRAPH + "loss = 0.1\n" + ROUTED + ROUTED.replace('"x"', '"x.reverse"'),
+            "8: links[0].loss: ",
+        ),
+        (
+            GRAPH + "".join(LINK.replace('"x"', f'"x{n}"') for n in range(16)) + ROUTED,
+            "3: links: ",
+        ),
+        (
+            PATH + "reverse = { loss = 0.1 }\n" + FLOW + UDP + 'direction = "reverse"\n',
+            "5: link.reverse.loss: ",
+        ),
+        (PATH.replace("20M", "10G") + FLOW.replace("40ms", "10s") + "count = 9\n", "5: flow[0]: "),
         (PATH + FLOW + "count = 201\n", "5: flow[0]: "),
         (PATH + FLOW + 'packet = "64B"\n', "8: flow[0].packet: "),
         (
@@ -134,7 +243,7 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
             "8: schedule: ",
         ),
         (
-            PATH + FLOW + '[[schedule]]\nat = "1s"\nlink = "forward"\nloss = 0.1\n',
+            PATH + FLOW + '[[schedule]]\nat = "1s"\nlink = "reverse"\nloss = 0.1\n',
             "11: schedule[0].loss: ",
         ),
         (PATH.replace('"3s"', '"3s"\nsample = "off"') + FLOW, "3: sample: "),
@@ -242,6 +351,24 @@ def test_a_cluster_has_no_linux(tmp_path: Path) -> None:
 # ---- what is stored ----
 
 
+def test_a_host_that_held_a_flow_back_is_named_unless_the_scenario_asks_for_it() -> None:
+    columns = {
+        "bytes_acked": np.array([0, 1, 14481, 70000]),
+        "rwnd_lim_us": np.array([0, 40000, 40000, 293000]),
+        "sndbuf_lim_us": np.array([0, 0, 0, 1e6]),
+    }
+    counters = {"machine": {"pages_searched": 7}, "b0": {"OfoPruned": 3, "TCPTimeouts": 2}}
+    ran = virtual_time.Ran((columns,), counters, {}, {})
+    assert linux_backend.limits(ran, resolved(PATH + FLOW)) == [
+        "connection 0 waited 0.253 s for its receive window, at most 1 GiB in TCP",
+        "connection 0 waited 1 s for its send buffer, at most 2 GiB in Linux",
+        "b0 counted 3 OfoPruned",
+        "the kernel was short of memory",
+    ]
+    asked = PATH + FLOW + 'receive_window = "1MB"\nsend_buffer = "64kB"\n'
+    assert len(linux_backend.limits(ran, resolved(asked))) == 2
+
+
 def samples(rows: Mapping[str, list[float]]) -> dict[str, np.ndarray]:
     zero = ("unacked", "lost", "ssthresh", "total_retrans", "pacing", "timeouts", "rtt_us")
     count = len(rows["t_us"])
@@ -272,7 +399,7 @@ def test_samples_of_linux_become_the_tables_of_a_run() -> None:
     }
     queue = {"kind": "pfifo", "drops": 4, "packets": 500}
     both = (samples(flow), samples(flow))
-    ran = virtual_time.Ran(both, {}, queue, None, {k: np.array(v) for k, v in links.items()})
+    ran = virtual_time.Ran(both, {}, {0: queue}, {k: np.array(v) for k, v in links.items()})
     found = linux_backend._found(ran, plan)
     tables = linux_backend._tables(ran, found, plan)
     assert tables["flows"]["cwnd_seg"].to_list() == [20, 40, 28]
@@ -376,6 +503,106 @@ def test_the_window_of_a_slow_application_is_that_of_linux(
     assert np.mean(np.abs(ours - its) <= 1) > 0.95
     assert np.abs(ours - its).max() <= 8
     assert its.max() >= 3 * its.min()
+
+
+def both(text: str, folder: Path) -> list[Run]:
+    """A run of the simulator, and one of Linux."""
+    scenario = Scenario.from_toml(text)
+    [simulated] = execute(scenario, out=folder / "simulated").runs
+    [run] = execute(scenario, out=folder / "linux", backend=linux_backend.Linux()).runs
+    return [simulated, run]
+
+
+@needs_build
+def test_a_flow_takes_another_route_while_packets_are_lost(tmp_path: Path) -> None:
+    """Two links between the same nodes: to the longer one at 2 s, with an outage of 0.4 s."""
+    links = LINK + 'delay = "5ms"\nqueue = { size = "20 packets" }\n'
+    links += links.replace('"x"', '"y"').replace('"5ms"', '"25ms"')
+    flow = '[[flow]]\nlaw = "cubic:linux"\nroute = ["x"]\nreceive_window = "90kB"\n'
+    entry = '[[schedule]]\nat = "{}s"\n{}\n'
+    changes = [entry.format(2, 'flow = 0\nroute = ["y"]')]
+    changes += [
+        entry.format(at, f'link = "{link}"\nloss = {loss}')
+        for at, loss in ((2, 0.999999), (2.4, 0))
+        for link in "xy"
+    ]
+    text = 'schema = 1\nduration = "6s"\n' + links + flow + "".join(changes)
+    runs = both(text, tmp_path)
+    flows = [run.summary["flows"][0] for run in runs]
+    assert flows[0]["routes"] == flows[1]["routes"]
+    assert flows[1]["routes"][1] == {"from_s": 2.0, "links": ["y"]}
+    assert flows[1]["timeouts"] == flows[0]["timeouts"] > 0
+    assert flows[1]["retransmits"] == pytest.approx(flows[0]["retransmits"], abs=2)
+    assert flows[1]["goodput_bps"] == pytest.approx(flows[0]["goodput_bps"], rel=0.01)
+    for ours, its in zip(*(run.summary["links"] for run in runs), strict=True):
+        assert ours["id"] == its["id"]
+        # The simulator counts no ACKs at a queue that they do not fill.
+        if not its["id"].endswith("reverse"):
+            assert its["arrivals"] == pytest.approx(ours["arrivals"], rel=0.01, abs=3)
+    # The receive window holds the flow on both: 62 segments, 18 ms of the longer way's 50.
+    most = [run.table("flows")["inflight_seg"].max() for run in runs]
+    assert most == [62, 62]
+    assert runs[1].summary["testbed"]["limits"] == []  # type: ignore[typeddict-item]
+
+
+@needs_build
+def test_udp_has_the_same_packets_as_in_the_simulator(tmp_path: Path) -> None:
+    """Only a small flow beside it: every packet's time and fate are known."""
+    pulses = '[[udp]]\nbursts = [{ start = "1s", stop = "1.5s", rate = "31Mbit/s" }]\n'
+    pulses += '[[udp]]\ndirection = "reverse"\npacket = "400B"\n'
+    pulses += 'steps = { start = "1s", each = "0.5s", rates = ["2.5Mbit/s", "7.7Mbit/s"] }\n'
+    path = PATH + 'loss = 0.01\nqueue = { size = "30 packets" }\nreverse = { loss = 0 }\n'
+    runs = both(path + FLOW + 'size = "15kB"\n' + pulses, tmp_path)
+    for ours, its in zip(*(run.summary["udp"] for run in runs), strict=True):
+        assert (its["sent"], its["delivered"]) == (ours["sent"], ours["delivered"])
+        assert its["received_bps"] == pytest.approx(ours["received_bps"])
+    forward = [run.table("queues").filter(link=0) for run in runs]
+    for column in ("packets", "drops", "sent_bytes"):
+        ours, its = (table[column].to_numpy().astype(float) for table in forward)
+        # A packet of 1514 bytes may arrive or leave at a sample.
+        one = 1514 if column == "sent_bytes" else 1
+        assert np.abs(ours[: len(its)] - its[: len(ours)]).max() <= one
+
+
+@needs_build
+def test_packets_are_recorded_at_both_hosts(tmp_path: Path) -> None:
+    text = PATH + 'queue = { size = "20 packets" }\n' + FLOW.replace("htcp-be", "reno:linux")
+    runs = both(text + 'size = "400kB"\n[capture]\n', tmp_path)
+    ours, its = (run.table("packets") for run in runs)
+    assert runs[1].summary["captured_rows"] == its.height
+    first = [packets.filter(point=0, kind=0, link=0)[:100] for packets in (ours, its)]
+    assert first[0]["seq"].to_list() == first[1]["seq"].to_list()
+    # A flow's program begins 50 us late.
+    sent_us = [(packets["t_ps"] - packets["t_ps"][0]).to_numpy() / 1e6 for packets in first]
+    assert np.abs(sent_us[0] - sent_us[1]).max() < 1
+    counts = [
+        packets.filter(pl.col("flags") & 1 > 0, point=0, kind=0).height for packets in (ours, its)
+    ]
+    assert counts[0] == counts[1] == runs[1].summary["flows"][0]["retransmits"] > 0
+    for column in ("sack1_start", "sack1_end", "sack2_start", "sack2_end"):
+        said = [packets.filter(point=0, kind=1)[column].drop_nulls() for packets in (ours, its)]
+        assert said[0].to_list() == said[1].to_list()
+    for host in ("sender", "receiver"):
+        file = tmp_path / f"{host}.pcapng"
+        out = str(tmp_path / "linux")
+        assert lfn("pcap", out, "--host", host, "-o", str(file)).returncode == 0
+        assert file.stat().st_size > 50_000
+
+
+@needs_build
+def test_a_limit_of_a_host_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = FLOW.replace("htcp-be", "reno:linux")
+    document = resolved(PATH + flow)
+    program = linux_backend.build().program
+    ran = virtual_time.run(program, tmp_path, "a", virtual_time.translated(document))
+    assert linux_backend.limits(ran, document) == []
+    small = "sysctl net.ipv4.tcp_rmem=4096 65536 65536"
+    monkeypatch.setattr(virtual_time, "TUNED_RECEIVE_BUFFER", small)
+    out, place = tmp_path / "out", linux_backend.Linux()
+    results = execute(Scenario.from_toml(PATH + flow), out=out, backend=place)
+    [said] = results.runs[0].summary["testbed"]["limits"]  # type: ignore[typeddict-item]
+    assert re.fullmatch(r"connection 0 waited [\d.]+ s for its receive window, .*", said)
+    assert warnings.limited(results) == [f"A limit of a host was reached: {said}."]
 
 
 @needs_build
