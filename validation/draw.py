@@ -29,8 +29,8 @@ SAME_LOSSES = 8
 #: Jitter of phases, in transmission times of a packet.
 TIES = 0.02
 AQMS = ("red", "codel", "fq-codel", "pie")
-#: Hybla's windows exceed what a path holds by so much that they would meet Linux's receive window,
-#: 64 MiB at first. This send buffer holds less, on both sides.
+#: Hybla's windows exceed what a path holds by so much that they would meet TCP's largest window.
+#: This send buffer holds less, on both sides.
 HYBLA_BUFFER_MB = 70
 #: How often each trait is drawn.
 SHARES = {

@@ -40,6 +40,8 @@ LARGEST_BUFFER_BYTES = 2**31 - 1
 #: A tuned host's send buffers at first: the largest of a flow and that of all flows, unless more
 #: may be in flight; memory of a full segment by its payload, with a margin.
 FIRST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
+#: While a window grows, each segment is acknowledged at once: as long as with this receive buffer.
+USUAL_BUFFER_BYTES = 128 << 20
 #: TCP's largest window: 16 bits, scaled by 14.
 LARGEST_WINDOW_BYTES = 65535 << 14
 #: The kernel's memory if a run needs no more, what it takes beside buffers, and the most, in MiB.
@@ -284,6 +286,12 @@ def _jitter(link: Link, seed: int) -> str:
     return f" jitter_ns={_nanoseconds(jitter['high'])} jitter_seed={seed}"
 
 
+def _grown_bytes(mss: int) -> int:
+    """A window that is no limit, and grows at first as with a buffer of 128 MiB."""
+    share = max(256 * mss // (mss + SEGMENT_OVERHEAD_BYTES), 128)
+    return LARGEST_BUFFER_BYTES // 2 + (share - 128) * (USUAL_BUFFER_BYTES >> 8)
+
+
 def _window_bytes(flow: Mapping[str, Any]) -> int | None:
     """The whole segments of its receive window; None if TCP's own is the smaller."""
     if (said := flow.get("receive_window")) is None:
@@ -346,8 +354,8 @@ def _flow(connection: Connection, network: Network, *, ours: bool) -> str:
     window = flow["initial_window"].partition(" ")[0]
     if window != "10":
         words.append(f"initial_window={window}")
-    if (receive_window := _window_bytes(flow)) is not None:
-        words.append(f"receive_window={receive_window}")
+    mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
+    words.append(f"receive_window={_window_bytes(flow) or _grown_bytes(mss)}")
     return " ".join([*words, *_application(flow.get("application"))])
 
 
@@ -409,7 +417,8 @@ def _need(resolved: Mapping[str, Any], network: Network, flows: Sequence[Connect
         flight = min(window, 2 * pipe, one.size_bytes or math.inf)
         groups[tuple(data)] = before + flight, max(largest, pipe)
     flight_bytes = sum(min(total, 2 * pipe) for total, pipe in groups.values())
-    payload_bytes = parse(resolved["duration"], SECONDS) * max(rates.values()) / 8
+    fastest_bps = max(rates[name] for name in itertools.chain(*groups))
+    payload_bytes = parse(resolved["duration"], SECONDS) * fastest_bps / 8
     return _Need(len(flows), overhead * min(flight_bytes, payload_bytes), payload_bytes)
 
 
@@ -428,9 +437,10 @@ def memory_mib(resolved: Mapping[str, Any]) -> int:
     """
     network, flows = Network(resolved), connections(resolved)
     need = _need(resolved, network, flows)
-    # A send buffer is twice what is in flight; what waits on the path is in it, too.
-    held = max(need.flows * _first_buffer_bytes(need), 2 * need.flight_bytes)
-    held = min(held, need.flows * LARGEST_BUFFER_BYTES)
+    # A send buffer grows to twice what is in flight; what waits on the path is in it, too.
+    sizes = [line.split() for line in _send_buffers([one.flow for one in flows], need)]
+    first, most = map(int, sizes[0][2:] if sizes else (0, LARGEST_BUFFER_BYTES))
+    held = min(need.flows * most, max(need.flows * first, 2 * need.flight_bytes))
     needed_mib = (
         OWN_MIB + math.ceil(1.1 * held / (1 << 20)) + 4 * (len(flows) + 1) * ("capture" in resolved)
     )
@@ -444,7 +454,7 @@ def memory_mib(resolved: Mapping[str, Any]) -> int:
     return max(needed_mib, USUAL_MIB)
 
 
-def _send_buffers(flows: list[dict[str, Any]], need: _Need) -> list[str]:
+def _send_buffers(flows: Sequence[Mapping[str, Any]], need: _Need) -> list[str]:
     """Flows share their sending host, which is tuned or as Linux is installed.
 
     A tuned one holds all that a run can send: a writer that waits for a full buffer leaves segments
@@ -768,7 +778,7 @@ def translated(
         lines.append(f"capture from_us={from_us} to_us={to_us} packets={capture['max_rows']}")
     if any(link.table["queue"]["kind"] == "fq-codel" for link in network.links.values()):
         lines.append(ONE_HASH)
-    buffers = _send_buffers([dict(one.flow) for one in flows], _need(resolved, network, flows))
+    buffers = _send_buffers([one.flow for one in flows], _need(resolved, network, flows))
     return "\n".join([*lines, TUNED_RECEIVE_BUFFER, *buffers, *more]) + "\n"
 
 
