@@ -271,7 +271,8 @@ def _packets(packets: np.ndarray, resolved: Mapping[str, Any]) -> pl.DataFrame:
         is_reverse = network.is_dumbbell and one.flow["direction"] == "reverse"
         tapped.append(captured.Tapped(mss, is_reverse, *ends))
     links = [places[name] for name in capture["links"]]
-    return captured.table(packets, tapped, links, parse(capture["from"], SECONDS))
+    rows = captured.table(packets, tapped, links, parse(capture["from"], SECONDS))
+    return rows[: capture["max_rows"]]
 
 
 def _udp(ran: Ran, resolved: Mapping[str, Any]) -> list[dict[str, Any]]:

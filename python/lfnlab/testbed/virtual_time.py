@@ -389,6 +389,7 @@ def _need(resolved: Mapping[str, Any], network: Network, flows: Sequence[Connect
     rates = {name: most(name, "rate", BITS_PER_S) for name in network.links}
     delays = {name: most(name, "delay", SECONDS) for name in network.links}
     groups: dict[tuple[str, ...], tuple[float, float]] = {}
+    taken: set[str] = set()
     overhead = 1.0
     for one in flows:
         flow = one.flow
@@ -404,6 +405,7 @@ def _need(resolved: Mapping[str, Any], network: Network, flows: Sequence[Connect
         overhead = max(overhead, 1 + SEGMENT_OVERHEAD_BYTES / (wire_bytes - 66))
         pipe = 0.0
         for there, back in ways:
+            taken |= set(there)
             rate_bps = min(rates[name] for name in there)
             rtt_s = max(own_s, 0) + sum(delays[name] for name in (*there, *back))
             waiting = 0.0
@@ -417,7 +419,7 @@ def _need(resolved: Mapping[str, Any], network: Network, flows: Sequence[Connect
         flight = min(window, 2 * pipe, one.size_bytes or math.inf)
         groups[tuple(data)] = before + flight, max(largest, pipe)
     flight_bytes = sum(min(total, 2 * pipe) for total, pipe in groups.values())
-    fastest_bps = max(rates[name] for name in itertools.chain(*groups))
+    fastest_bps = max(rates[name] for name in taken)
     payload_bytes = parse(resolved["duration"], SECONDS) * fastest_bps / 8
     return _Need(len(flows), overhead * min(flight_bytes, payload_bytes), payload_bytes)
 
@@ -775,7 +777,9 @@ def translated(
     lines += _schedule(resolved, network, flows, rates)
     if capture := resolved.get("capture"):
         from_us, to_us = (_nanoseconds(capture[key]) // 1000 for key in ("from", "to"))
-        lines.append(f"capture from_us={from_us} to_us={to_us} packets={capture['max_rows']}")
+        # Those of links that are not recorded are counted there, too.
+        most = min(4 * capture["max_rows"], 10**9)
+        lines.append(f"capture from_us={from_us} to_us={to_us} packets={most}")
     if any(link.table["queue"]["kind"] == "fq-codel" for link in network.links.values()):
         lines.append(ONE_HASH)
     buffers = _send_buffers([one.flow for one in flows], _need(resolved, network, flows))
