@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The ends of a flow: a sender that samples its socket, and a receiver. */
+/* The ends of a flow: a sender, a receiver, and the samples of the sender's socket. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ void sleep_until_us(int64_t at_us)
 }
 
 /* Also of the receiver: DCTCP's echoes marks segment by segment. */
-static int open_socket(const struct flow *flow)
+int flow_open(const struct flow *flow)
 {
 	int tcp = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -47,7 +47,7 @@ static int open_socket(const struct flow *flow)
 void receive(const struct flow *flow, int port)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int listener = open_socket(flow), yes = 1;
+	int listener = flow_open(flow), yes = 1;
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
 	if (bind(listener, (void *)&any, sizeof any) || listen(listener, 8))
@@ -55,14 +55,36 @@ void receive(const struct flow *flow, int port)
 	for (;;) {
 		int connection = accept(listener, NULL, NULL);
 
-		/* MSG_TRUNC: counted and freed, not copied. */
-		while (recv(connection, NULL, 64 << 20, MSG_TRUNC) > 0)
+		/*
+		 * MSG_TRUNC: counted and freed, not copied. MSG_WAITALL: the kernel reads what comes at once, as this
+		 * program would, but does not return to it: each return is a stop of a traced process.
+		 */
+		while (recv(connection, NULL, 1 << 30, MSG_TRUNC | MSG_WAITALL) > 0)
 			;
 		close(connection);
 	}
 }
 
-static void write_sample(FILE *out, int tcp, int64_t time_us, const struct queue_counters *queue)
+static const char header[] =
+	"t_us,cwnd,ssthresh,rtt_us,minrtt_us,ca,unacked,sacked,lost,retrans_out,total_retrans,bytes_acked,"
+	"snd_wnd,rwnd_lim_us,sndbuf_lim_us,pacing,qlen,qdrops,qpkts,timeouts,rto_us,reordering,dsacks,"
+	"delivered_ce,rcv_ooo\n";
+
+FILE *flow_samples(const char *tag, int number)
+{
+	char file[300];
+	FILE *out;
+
+	snprintf(file, sizeof file, "/host/%s.flow%d.csv", tag, number);
+	out = fopen(file, "w");
+	if (!out)
+		fail("%s: %m", file);
+	setvbuf(out, NULL, _IOFBF, 1 << 16);
+	fputs(header, out);
+	return out;
+}
+
+void flow_sample(FILE *out, int tcp, int64_t time_us, const struct queue_counters *queue)
 {
 	struct tcp_info info = { 0 };
 	socklen_t bytes = sizeof info;
@@ -77,11 +99,6 @@ static void write_sample(FILE *out, int tcp, int64_t time_us, const struct queue
 		queue->waiting, queue->drops, queue->packets, info.tcpi_total_rto, info.tcpi_rto,
 		info.tcpi_reordering, info.tcpi_dsack_dups, info.tcpi_delivered_ce, info.tcpi_rcv_ooopack);
 }
-
-static const char header[] =
-	"t_us,cwnd,ssthresh,rtt_us,minrtt_us,ca,unacked,sacked,lost,retrans_out,total_retrans,bytes_acked,"
-	"snd_wnd,rwnd_lim_us,sndbuf_lim_us,pacing,qlen,qdrops,qpkts,timeouts,rto_us,reordering,dsacks,"
-	"delivered_ce,rcv_ooo\n";
 
 /* Most unsent data until the receiver has opened its window. */
 #define FIRST_BYTES 65536
@@ -172,23 +189,14 @@ static int64_t write_slowly(int tcp, const struct flow *flow, int64_t start_us, 
 	return INT64_MAX;
 }
 
-void transmit(const struct scenario *scenario, const struct flow *flow, const char *address, int port,
-	      int64_t begin_us, const char *file, int queue_socket, int queue_device)
+void transmit(const struct scenario *scenario, const struct flow *flow, int tcp, const char *address, int port,
+	      int64_t begin_us)
 {
-	static char buffer[1 << 20];
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int64_t end_us = begin_us + scenario->duration_us, step_us = scenario->sample_us;
-	int64_t next_us = begin_us + (flow->start_us / step_us + 1) * step_us;
+	int64_t end_us = begin_us + scenario->duration_us, due_us = flow->write_bps ? 0 : INT64_MAX, now;
 	uint64_t left = flow->size_bytes ? flow->size_bytes : UINT64_MAX, written = 0;
-	int64_t due_us = flow->write_bps ? 0 : INT64_MAX;
-	int tcp = open_socket(flow), writing = 1;
-	struct queue_counters queue = { 0 };
-	FILE *out = fopen(file, "w");
+	int writing = 1;
 
-	if (!out)
-		fail("%s: %m", file);
-	setvbuf(out, buffer, _IOFBF, sizeof buffer);
-	fputs(header, out);
 	inet_pton(AF_INET, address, &to.sin_addr);
 	sleep_until_us(begin_us + flow->start_us);
 	fcntl(tcp, F_SETFL, O_NONBLOCK);
@@ -198,22 +206,15 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 		limit_unsent(tcp, FIRST_BYTES);
 	if (connect(tcp, (void *)&to, sizeof to) && errno != EINPROGRESS)
 		fail("connect %s: %m", address);
-	while (next_us <= end_us) {
-		int64_t now = now_us();
-		int64_t wake_us = due_us < next_us ? due_us : next_us;
+	while (writing && (now = now_us()) < end_us) {
+		int64_t wake_us = due_us < end_us ? due_us : end_us;
 		/* A slow application that is not late waits for its clock, not for room. */
-		struct pollfd waits = { writing && due_us == INT64_MAX ? tcp : -1, POLLOUT, 0 };
-		struct timespec until = { 0 };
+		struct pollfd waits = { due_us == INT64_MAX ? tcp : -1, POLLOUT, 0 };
 
-		if (now >= next_us) {
-			qdisc_read(queue_socket, queue_device, &queue);
-			write_sample(out, tcp, next_us - begin_us, &queue);
-			next_us += step_us;
-			continue;
-		}
 		if (wake_us > now) {
-			until.tv_sec = (wake_us - now) / 1000000;
-			until.tv_nsec = (wake_us - now) % 1000000 * 1000;
+			int64_t wait_us = wake_us - now;
+			struct timespec until = { wait_us / 1000000, wait_us % 1000000 * 1000 };
+
 			if (ppoll(&waits, 1, &until, NULL) <= 0 && due_us == INT64_MAX)
 				continue;
 		}
@@ -225,9 +226,8 @@ void transmit(const struct scenario *scenario, const struct flow *flow, const ch
 			writing = write_some(tcp, &left, flow->stop_us < 0);
 		else
 			due_us = write_slowly(tcp, flow, begin_us + flow->start_us, &written, &left);
-		if (!writing || !left)
-			writing = 0, due_us = INT64_MAX;
+		if (!left)
+			writing = 0;
 	}
-	fclose(out);
 	_exit(0);
 }

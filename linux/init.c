@@ -559,11 +559,12 @@ static int enter_link(const struct scenario *scenario, int link, int *device)
 	return qdisc_open();
 }
 
-/* A row for each link that has a queue, at every sample. */
-static void sample_links(const struct scenario *scenario, const char *tag)
+/* At every sample a row for each link that has a queue, and for each flow that has begun. */
+static void sample(const struct scenario *scenario, const char *tag, const int *tcp)
 {
 	int sockets[MAX_WAYS], devices[MAX_WAYS], links = 2 * scenario->wires;
 	struct queue_counters counters[MAX_WAYS] = { 0 };
+	static FILE *flows[MAX_FLOWS];
 	char file[300];
 	FILE *out;
 
@@ -571,6 +572,8 @@ static void sample_links(const struct scenario *scenario, const char *tag)
 	out = fopen(file, "w");
 	if (!out)
 		fail("%s: %m", file);
+	for (int i = 0; i < scenario->flows; i++)
+		flows[i] = flow_samples(tag, i);
 	for (int way = 0; way < links; way++)
 		sockets[way] = enter_link(scenario, way, &devices[way]);
 	fputs("t_us,link,waiting,waiting_bytes,drops,packets,bytes,overlimits\n", out);
@@ -586,8 +589,17 @@ static void sample_links(const struct scenario *scenario, const char *tag)
 				seen->waiting_bytes, seen->drops, seen->packets, (unsigned long long)seen->bytes,
 				seen->overlimits);
 		}
+		for (int i = 0; i < scenario->flows; i++) {
+			const struct flow *flow = &scenario->flow[i];
+
+			if (at > flow->start_us)
+				flow_sample(flows[i], tcp[i], at,
+					    &counters[flow->data.count ? flow->data.links[0] : flow->reverse]);
+		}
 	}
 	fclose(out);
+	for (int i = 0; i < scenario->flows; i++)
+		fclose(flows[i]);
 	_exit(0);
 }
 
@@ -629,8 +641,8 @@ static void record_packets(const struct scenario *scenario, const char *tag)
 
 static void run_flows(const struct scenario *scenario, const char *tag)
 {
-	int queue_socket, queue_device, writers = 0;
-	char file[300];
+	int senders[MAX_FLOWS];
+	pid_t sampler, recorder = 0;
 
 	for (int i = 0; i < scenario->flows; i++)
 		if (!fork()) {
@@ -640,21 +652,17 @@ static void run_flows(const struct scenario *scenario, const char *tag)
 	for (int i = 0; i < scenario->flows; i++) {
 		const struct flow *flow = &scenario->flow[i];
 
-		snprintf(file, sizeof file, "/host/%s.flow%d.csv", tag, i);
-		if (fork()) {
-			writers++;
-			continue;
-		}
-		queue_socket = enter_link(scenario, flow->data.count ? flow->data.links[0] : flow->reverse,
-					  &queue_device);
 		enter(flow->reverse ? names(i).host : "a");
-		transmit(scenario, flow, flow->reverse ? "10.0.1.1" : names(i).address_b, PORT + i, BEGIN_US,
-			 file, queue_socket, queue_device);
+		senders[i] = flow_open(flow);
+		if (fork())
+			continue;
+		transmit(scenario, flow, senders[i], flow->reverse ? "10.0.1.1" : names(i).address_b, PORT + i, BEGIN_US);
 	}
-	if (fork())
-		writers++;
-	else
-		sample_links(scenario, tag);
+	sampler = fork();
+	if (!sampler)
+		sample(scenario, tag, senders);
+	for (int i = 0; i < scenario->flows; i++)
+		close(senders[i]);
 	if (scenario->changes && !fork())
 		make_changes(scenario);
 	for (int i = 0; i < scenario->sources; i++) {
@@ -666,22 +674,15 @@ static void run_flows(const struct scenario *scenario, const char *tag)
 		send_datagrams(scenario, &scenario->source[i], source_end(i, 1).address_b, BEGIN_US);
 	}
 	if (scenario->capture_packets) {
-		if (fork())
-			writers++;
-		else
+		recorder = fork();
+		if (!recorder)
 			record_packets(scenario, tag);
 	}
 	if (now_us() > BEGIN_US - 100000)
 		fail("the set-up took until %lld us of virtual time", (long long)now_us());
 	sleep_until_us(BEGIN_US + scenario->duration_us + 1000);
-	/* These end by themselves; receivers do not. */
-	while (writers) {
-		int status;
-
-		if (wait(&status) < 0)
-			fail("wait: %m");
-		writers--;
-	}
+	if (waitpid(sampler, NULL, 0) < 0 || (recorder && waitpid(recorder, NULL, 0) < 0))
+		fail("wait: %m");
 }
 
 /* Lines such as "TcpExt: A B" and "TcpExt: 1 2" as members of JSON; zeros are left out. */

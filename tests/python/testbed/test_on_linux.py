@@ -455,12 +455,74 @@ def test_two_runs_are_the_same_bytes_and_two_seeds_are_not(tmp_path: Path) -> No
 
 @needs_build
 def test_every_machine_has_the_same_bytes(tmp_path: Path) -> None:
-    release, digest = "6.12.117", "a394c54d1aaa725a"
+    release, digest = "6.12.117", "22419a424d2441a3"
     if (here := linux_backend.build().release) != release:
         pytest.skip(f"the digest is of Linux {release}, and this build is {here}")
     scenario = Scenario.from_toml(LOSSY + FLOW.replace("htcp-be", "cubic:linux"))
     [run] = execute(scenario, out=tmp_path, backend=linux_backend.Linux()).runs
     assert run.summary["hash"] == digest
+
+
+def counted(text: str, work: Path, *, look_us: int = 5000) -> list[int]:
+    """Drops of the queue, then segments received, sent and sent again by each host."""
+    told_it = "\n".join(told(text)).replace("sample_us=5000", f"sample_us={look_us}")
+    ran = virtual_time.run(linux_backend.build().program, work, "a", told_it + "\n")
+    names = ("InSegs", "OutSegs", "RetransSegs")
+    hosts = [host.get(name, 0) for host in ran.counters.values() for name in names]
+    return [ran.queue["drops"], *hosts]
+
+
+SIZED = PATH.replace('"3s"', '"6s"').replace("20M", "50M") + 'queue = { size = "0.1bdp" }\n'
+SIZED += FLOW.replace("htcp-be", "cubic:linux").replace("40ms", "100ms") + 'size = "10MB"\n'
+
+
+@needs_build
+@pytest.mark.parametrize(
+    ("link", "flow", "counts"),
+    [
+        (
+            ("3s", "300Mbit/s", 'queue = { size = "0.25bdp" }'),
+            ("cubic", "40ms", ""),
+            [321, 33423, 61676, 321, 61169, 33670, 0],
+        ),
+        (
+            ("3s", "1Gbit/s", 'queue = { size = "0.25bdp" }'),
+            ("htcp", "80ms", 'packet = "9000B"'),
+            [545, 14245, 25780, 545, 25385, 14491, 0],
+        ),
+        (
+            ("5s", "100Mbit/s", "loss = 0.001"),
+            ("reno", "60ms", ""),
+            [0, 4652, 4714, 7, 4676, 4675, 0],
+        ),
+        (
+            ("6s", "50Mbit/s", 'queue = { size = "1bdp" }'),
+            ("cubic", "100ms", 'stop = "3s"'),
+            [42, 7943, 10360, 42, 10359, 7943, 0],
+        ),
+        (
+            ("10s", "256kbit/s", 'queue = { size = "6 packets" }'),
+            ("reno", "300ms", ""),
+            [6, 197, 211, 6, 201, 200, 0],
+        ),
+    ],
+    ids=["queue", "jumbo", "loss", "stop", "slow"],
+)
+def test_the_ends_send_and_acknowledge_as_programs_do(
+    link: tuple[str, str, str], flow: tuple[str, str, str], counts: list[int], tmp_path: Path
+) -> None:
+    """The counts are those of ends that call Linux for each segment and copy its payload."""
+    if (release := linux_backend.build().release) != "6.12.117":
+        pytest.skip(f"the counts are of Linux 6.12.117, and this build is {release}")
+    path = PATH.replace("3s", link[0]).replace("20Mbit/s", link[1]) + link[2] + "\n"
+    of = FLOW.replace("htcp-be", f"{flow[0]}:linux").replace("40ms", flow[1]) + flow[2] + "\n"
+    assert counted(path + of, tmp_path) == counts
+
+
+@needs_build
+def test_a_look_changes_no_segment(tmp_path: Path) -> None:
+    seen = [counted(SIZED, tmp_path / str(us), look_us=us) for us in (500, 3000, 5000, 10000)]
+    assert seen == seen[:1] * 4
 
 
 @needs_build
