@@ -468,8 +468,8 @@ def counted(text: str, work: Path, *, look_us: int = 5000) -> list[int]:
     told_it = "\n".join(told(text)).replace("sample_us=5000", f"sample_us={look_us}")
     ran = virtual_time.run(linux_backend.build().program, work, "a", told_it + "\n")
     names = ("InSegs", "OutSegs", "RetransSegs")
-    hosts = [host.get(name, 0) for host in ran.counters.values() for name in names]
-    return [ran.queue["drops"], *hosts]
+    hosts = [[host.get(name, 0) for name in names] for host in ran.counters.values()]
+    return [ran.queue["drops"], *(count for host in hosts if any(host) for count in host)]
 
 
 SIZED = PATH.replace('"3s"', '"6s"').replace("20M", "50M") + 'queue = { size = "0.1bdp" }\n'
@@ -483,12 +483,12 @@ SIZED += FLOW.replace("htcp-be", "cubic:linux").replace("40ms", "100ms") + 'size
         (
             ("3s", "300Mbit/s", 'queue = { size = "0.25bdp" }'),
             ("cubic", "40ms", ""),
-            [321, 33423, 61676, 321, 61169, 33670, 0],
+            [321, 33425, 61675, 321, 61169, 33673, 0],
         ),
         (
             ("3s", "1Gbit/s", 'queue = { size = "0.25bdp" }'),
             ("htcp", "80ms", 'packet = "9000B"'),
-            [545, 14245, 25780, 545, 25385, 14491, 0],
+            [545, 14206, 25777, 545, 25384, 14453, 0],
         ),
         (
             ("5s", "100Mbit/s", "loss = 0.001"),
@@ -498,7 +498,7 @@ SIZED += FLOW.replace("htcp-be", "cubic:linux").replace("40ms", "100ms") + 'size
         (
             ("6s", "50Mbit/s", 'queue = { size = "1bdp" }'),
             ("cubic", "100ms", 'stop = "3s"'),
-            [42, 7943, 10360, 42, 10359, 7943, 0],
+            [42, 7983, 10354, 42, 10353, 7983, 0],
         ),
         (
             ("10s", "256kbit/s", 'queue = { size = "6 packets" }'),
@@ -511,7 +511,11 @@ SIZED += FLOW.replace("htcp-be", "cubic:linux").replace("40ms", "100ms") + 'size
 def test_the_ends_send_and_acknowledge_as_programs_do(
     link: tuple[str, str, str], flow: tuple[str, str, str], counts: list[int], tmp_path: Path
 ) -> None:
-    """The counts are those of ends that call Linux for each segment and copy its payload."""
+    """Ends that call Linux for each segment and copy its payload had the same counts.
+
+    Where the window passes 64 kB, that was with a receive buffer of 128 MiB. With one of 2 GiB some
+    ACKs cover other segments: 2 to 40 more or fewer, and equal drops.
+    """
     if (release := linux_backend.build().release) != "6.12.117":
         pytest.skip(f"the counts are of Linux 6.12.117, and this build is {release}")
     path = PATH.replace("3s", link[0]).replace("20Mbit/s", link[1]) + link[2] + "\n"
