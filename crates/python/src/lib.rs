@@ -1,9 +1,11 @@
 //! The Python module `lfnlab._core`: scenarios in, columns out. No panic leaves it, and the
 //! interpreter's lock is free while simulations run. The signatures are in python/lfnlab/_core.pyi.
 
+mod arrays;
 mod batch;
 #[cfg(target_os = "linux")]
 mod emulator;
+mod errors;
 mod interrupts;
 mod memory;
 mod outside;
@@ -18,28 +20,18 @@ mod vectors;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use arrays::array;
 use batch::Finished;
 use lfn_law::{registry, LawInfo};
-use lfn_sim::tables::{Column, ColumnSchema, TABLES};
+use lfn_sim::tables::{ColumnSchema, TABLES};
 use lfn_units::{Bytes, UnitError};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict};
 
 use interrupts::waited;
 use outside::scenario_error;
 use scenario::Scenario;
-
-mod errors {
-    pyo3::import_exception!(lfnlab.errors, LabError);
-    pyo3::import_exception!(lfnlab.errors, LawError);
-    pyo3::import_exception!(lfnlab.errors, OverMemory);
-    pyo3::import_exception!(lfnlab.errors, PrototypeError);
-    pyo3::import_exception!(lfnlab.errors, ScenarioError);
-    pyo3::import_exception!(lfnlab.errors, StoreError);
-    pyo3::import_exception!(lfnlab.errors, Unavailable);
-    pyo3::import_exception!(lfnlab.errors, UsageError);
-}
 
 /// A finished run.
 #[pyclass(frozen, module = "lfnlab._core")]
@@ -98,32 +90,6 @@ impl Run {
             PyKeyError::new_err(format!("no table {name:?}; tables: {}", names.join(", ")))
         })
     }
-}
-
-fn array<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
-    match column {
-        Column::F64(values) => numbers(py, "f8", values, f64::to_ne_bytes),
-        Column::U64(values) => numbers(py, "u8", values, u64::to_ne_bytes),
-        Column::U32(values) => numbers(py, "u4", values, u32::to_ne_bytes),
-        Column::U16(values) => numbers(py, "u2", values, u16::to_ne_bytes),
-        Column::U8(values) => numbers(py, "u1", values, u8::to_ne_bytes),
-    }
-}
-
-/// An array of numpy that owns a copy of these numbers, of the type that numpy calls so.
-pub(crate) fn numbers<'py, T: Copy, const BYTES: usize>(
-    py: Python<'py>,
-    kind: &str,
-    values: &[T],
-    bytes: fn(T) -> [u8; BYTES],
-) -> PyResult<Bound<'py, PyAny>> {
-    let memory = PyByteArray::new_with(py, values.len() * BYTES, |memory| {
-        for (place, value) in memory.chunks_exact_mut(BYTES).zip(values) {
-            place.copy_from_slice(&bytes(*value));
-        }
-        Ok(())
-    })?;
-    py.import("numpy")?.call_method1("frombuffer", (memory, kind))
 }
 
 /// Every table of a run: (name, meaning of a row, columns), of each column (name, type, unit, meaning, codes).

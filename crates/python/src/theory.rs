@@ -16,7 +16,8 @@ use lfn_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::{errors, numbers};
+use crate::arrays::numbers;
+use crate::errors;
 
 /// The arguments are those of [`Path`]; the result has the fields of [`Course`], epochs as columns.
 #[pyfunction]

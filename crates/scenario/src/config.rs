@@ -548,7 +548,7 @@ impl Scenario {
 
 /// A link as the schedule has changed it so far.
 struct LinkNow {
-    /// What it has when it comes up.
+    /// The rate with which it comes up.
     up: Rate,
     /// `None` for a trace or a shaper, which any rate replaces.
     rate: Option<Rate>,

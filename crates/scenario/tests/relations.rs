@@ -75,7 +75,7 @@ const RELATIONS: [Relation; 7] = [
     }),
 ];
 
-/// What has to be equal: figures of flows, drops and losses of links.
+/// Figures that have to be equal: those of flows and links, and the packets that arrived.
 fn figures(summary: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for part in ["flows", "links"] {

@@ -644,7 +644,7 @@ def _check_parts(resolved: Mapping[str, Any]) -> None:
         raise _refused("compat", 'it is "linux" there')
     if resolved["sample"] == "off":
         raise _refused("sample", "a time is needed")
-    if parse(resolved["sample"], SECONDS) * 1e6 < SHORTEST_SAMPLE_US:
+    if round(parse(resolved["sample"], SECONDS) * 1e6) < SHORTEST_SAMPLE_US:
         raise _refused("sample", f"it is at least {SHORTEST_SAMPLE_US} us")
     if len(resolved.get("schedule", [])) > MOST_CHANGES:
         raise _refused("schedule", f"it has at most {MOST_CHANGES} changes")
