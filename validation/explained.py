@@ -189,5 +189,7 @@ OPEN: tuple[tuple[str, str, float], ...] = (
     # It came with the window that closes before an episode ends; the mean window is 0.1 % lower.
     ("linux", "westwood-50m-100ms-0.25bdp period_long_s", 5.2),
     # The model of ns-3's rules for BIC leaves 5 % of it.
-    ("ns3", "bic-50m-40ms-0.25bdp period_long_s", 398.6),
+    ("ns3", "bic-50m-40ms-0.25bdp period_long_s", 398.7),
+    # 0.01 % beyond the aim since the receiver sends SACKs as Linux does.
+    ("ns3", "hstcp-20m-40ms-1bdp period_long_s", 3.0),
 )

@@ -360,6 +360,7 @@ def test_a_strange_address_is_an_error_or_a_run(lab: Page, file: Path, fragment:
     assert lab.complaints[before:] == []
 
 
+@needs_current
 @needs_browser
 def test_a_report_leads_to_the_laboratory(tmp_path: Path) -> None:
     text = scenario("htcp-be", link="loss = 1e-4")
