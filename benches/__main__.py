@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from validation import ns2
@@ -22,8 +23,6 @@ from .cases import ROW_1
 from .table import lines, print_rows, record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .row import Row
 
 #: Of each part: the peer of its ratios, the tool that this machine lacks, and its measurement.

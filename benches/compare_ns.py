@@ -25,9 +25,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from validation import ns2, ns3
 from validation.ns2 import PAYLOAD_B
@@ -35,9 +36,6 @@ from validation.scenarios import RTT_SPREAD, STAGGER_S, Path, Run
 
 from .cases import FILES
 from .row import Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PACKET_B = 1500
 

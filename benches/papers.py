@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,6 @@ from lfnlab.experiment.run import execute
 from lfnlab.papers import draws, paper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from lfnlab.experiment.plan import Case
 
 #: Factors that an experiment varies.

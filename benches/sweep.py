@@ -21,9 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -36,9 +36,6 @@ from lfnlab.results.integrity import NAMES
 from lfnlab.results.store import Store, stored
 
 from .row import Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Losses are drawn: where nothing is, all seeds are one run.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=0.001).flow(

@@ -12,17 +12,15 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lfnlab.analysis.table import markdown
 
 from .instructions import recorded
 from .row import Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 RECORD = Path(__file__).with_suffix(".json")
 HEADER = ("case", "cost", "ratio", "bar", "instructions", "MB")

@@ -10,8 +10,10 @@ The seed is 1. Laws that need routers of their own are left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,9 +30,6 @@ from lfnlab.figures.small import for_page
 from studies.study import FIGURES, SHADES, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path as FilePath
-
     from numpy.typing import NDArray
 
     from lfnlab.scenario.builder import Scenario

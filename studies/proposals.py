@@ -6,8 +6,10 @@ $ python -m studies.proposals --page      page from the committed table
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,9 +23,6 @@ from studies.study import Study
 from studies.which_law import row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Run
 

@@ -9,7 +9,9 @@ experiments: see EXPERIMENTS. Laws that need routers of their own are left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -24,9 +26,6 @@ from lfnlab.statistics import interval
 from studies.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path as FilePath
-
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
     from lfnlab.scenario.elements import FlowSettings

@@ -12,8 +12,10 @@ that differ elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -25,9 +27,6 @@ from studies.starts_page import page
 from studies.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path as FilePath
-
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
 

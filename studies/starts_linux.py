@@ -6,6 +6,7 @@ CUBIC with HyStart is Linux's own module there, and ``cubic:linux`` here.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from studies import starts
 from studies.starts_page import LINUX, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lfnlab.results.runs import Run
 
 START = "hystart"

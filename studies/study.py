@@ -10,16 +10,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from lfnlab.results.provenance import code_version
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"

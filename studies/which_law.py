@@ -8,6 +8,7 @@ Shares beside CUBIC are those of ``python -m studies.duels``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ from studies import which_law_page
 from studies.study import Study, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Run
 

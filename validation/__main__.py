@@ -15,15 +15,12 @@ import argparse
 import datetime
 import sys
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from . import both, hunt, linux, ns2, ns3, ns3_tried, reference, report, theory, traces, trouble
 from .analyse import measure
 from .compare import explanation, open_differences
 from .report import Comparison
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 PEERS: dict[str, ModuleType] = {"linux": linux, "ns2": ns2, "ns3": ns3}
 

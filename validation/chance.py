@@ -9,6 +9,7 @@ distribution is. Beside each flow's figures stand the sums over flows, which spr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ import numpy as np
 from .outcome import FIGURES, allowed, figures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .outcome import Outcome
 
 #: Significance level, and number of random exchanges of the permutation test.

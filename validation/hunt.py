@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path as FilePath
@@ -55,8 +55,6 @@ from .draw import (
 from .outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .outcome import Verdict
 
 #: What runs scenarios.

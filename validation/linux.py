@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from lfnlab import Scenario
@@ -11,8 +12,6 @@ from . import ours, outcome
 from .scenarios import LINUX_RUNS, Run
 
 if TYPE_CHECKING:
-    from pathlib import Path as FilePath
-
     from lfnlab.analysis.sawtooth import Trace
 
 TITLE = "Linux 6.12"

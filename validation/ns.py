@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +13,6 @@ import numpy as np
 from lfnlab.analysis.sawtooth import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path as FilePath
-
     from lfnlab.analysis.sawtooth import Floats
 
     from .scenarios import Run

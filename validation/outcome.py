@@ -7,6 +7,7 @@ import json
 import os
 import statistics
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.testbed import virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from .draw import Drawn
 
 #: `make linux` builds what this runs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ import numpy as np
 from .analyse import thinned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from lfnlab.analysis.sawtooth import Floats, Trace
 
     from .scenarios import Run

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 from textwrap import wrap
+from types import ModuleType
 
 import matplotlib
 
@@ -22,9 +24,6 @@ from .compare import AIM, Difference, differences, explanation
 from .theory import AIM as THEORY_AIM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import ModuleType
-
     from lfnlab.analysis.sawtooth import Trace
 
     from .scenarios import Run

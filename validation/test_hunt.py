@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,10 +30,6 @@ from validation.draw import (
     draw_long,
 )
 from validation.outcome import Flow, Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 CASES = sorted(hunt.CASES.glob("*.json"))
 #: Packets with data in the column `kind` of a capture.

@@ -8,10 +8,10 @@ which no law grows, is outside the closed forms and is left out of both sides.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from lfnlab.theory.closed import (
 )
 
 from . import ours
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 AIM = 0.02
 #: Bytes of a data packet on the wire (1500 and Ethernet framing).

@@ -18,9 +18,9 @@ import math
 import random
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from lfnlab.testbed import virtual_time
 
 from . import outcome
 from .draw import Drawn, DrawnFlow, Step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KEPT = FilePath(__file__).with_name("reference") / "trouble.json"
 COUNT = 60

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +29,6 @@ from studies import evaluations, starts, starts_page, which_law_page
 from validation import reference as compared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from sphinx.application import Sphinx
 
 ROOT = pages.ROOT

@@ -6,6 +6,7 @@ does not say. Intervals are 95 % over the seeds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,6 @@ from .runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from matplotlib.figure import Figure
 
     from lfnlab.analysis.finding import Finding

@@ -6,6 +6,7 @@ A *share* is the part of the bottleneck's rate that a flow's packets take, retra
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from lfnlab.scenario.elements import Capture, Queue
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.results.runs import Run
 
 FIVE_MS = (60, 80, 140, 200, 240)

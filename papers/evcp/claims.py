@@ -9,6 +9,7 @@ of the time.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -55,8 +56,6 @@ from .runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from lfnlab.analysis.finding import Finding
     from lfnlab.results.runs import Run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from lfnlab.scenario.quantity import BITS_PER_S, parse
 from lfnlab.statistics import interval, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.metrics.tables import Floats
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Run

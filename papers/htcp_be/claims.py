@@ -7,6 +7,7 @@ block by block, because they meet the same background traffic.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,6 @@ from .runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.results.cases import Group
     from lfnlab.results.runs import Results
 

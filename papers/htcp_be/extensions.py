@@ -7,6 +7,7 @@ laws are compared run by run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.table import Table, with_interval
@@ -19,8 +20,6 @@ from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
 from lfnlab.statistics import interval, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.papers.paper import Execute
     from lfnlab.results.runs import Results, Run
     from lfnlab.scenario.builder import Scenario

@@ -6,6 +6,7 @@ the mean over the three, and its interval over the blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -21,8 +22,6 @@ from lfnlab.scenario.builder import dumbbell
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
 

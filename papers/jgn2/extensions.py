@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
@@ -21,8 +22,6 @@ from .claims import below_both, heat_map, listed
 from .runs import PAPER, PAPER_MBPS, Pair, Study, buffer, full_mbps, matrix_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from lfnlab.papers.paper import Execute
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario

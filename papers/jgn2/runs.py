@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
 from lfnlab.statistics import Interval, interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from lfnlab.metrics.tables import Floats
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario

@@ -7,6 +7,7 @@ Intervals are 95 % over the seeds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,6 @@ from .runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lfnlab.analysis.finding import Finding
     from lfnlab.results.runs import Run
 

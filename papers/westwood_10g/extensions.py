@@ -7,6 +7,7 @@ of UDP of Figures 6 to 9, and shares a link with two of its kind as in Figures 1
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,8 +39,6 @@ from .runs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lfnlab import Law
     from lfnlab.papers.paper import Execute
     from lfnlab.results.runs import Run

@@ -5,6 +5,7 @@ Windows are in bytes of packets, as in the paper's figures.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,6 @@ from lfnlab.scenario.quantity import BYTES, SECONDS, parse
 from lfnlab.statistics import Interval, interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from numpy.typing import NDArray
 
     from lfnlab.control_laws.prototype import Law

@@ -6,6 +6,7 @@ Names what misses the aims: utilization over 90 %, no drops, a mean queue under 
 
 from __future__ import annotations
 
+import argparse
 import statistics
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ from lfnlab.metrics import FirstPassage, convergence, goodput_bins
 from studies.evcp.questions import decreases
 
 if TYPE_CHECKING:
-    import argparse
-
     from lfnlab.results.runs import Run
 
 ROUTER_OF = {"vcp": 'kind = "vcp"', "evcp": 'kind = "vcp"', "xcp": 'kind = "xcp"'}

@@ -10,11 +10,9 @@ import shutil
 import subprocess
 import tempfile
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 FLAGS = (
     "--headless",

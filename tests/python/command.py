@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lfnlab.cli import app as cli
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 LFN = [sys.executable, "-m", "lfnlab.cli"]

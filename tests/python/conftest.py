@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from command import Lfn
 from hypothesis import settings
 
 from lfnlab import Results, Scenario, compare, dumbbell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LAWS = ("reno", "cubic")
 SEEDS = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ from lfnlab.figures.looks import alike
 from lfnlab.figures.plot import house_style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

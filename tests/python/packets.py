@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from lfnlab import Case, Scenario, execute
 from lfnlab.formats import pcap
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MS = 1_000_000_000  # picoseconds
 MSS = 1448

@@ -10,18 +10,15 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
 
 import lfnlab
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).parent / "typed_program.py"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +16,6 @@ from lfnlab.analysis.measure import METRICS, View
 from lfnlab.metrics import FirstPassage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from lfnlab.results.runs import Run
 
 RUNS = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +19,6 @@ from lfnlab.cli import app as cli
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from command import Lfn
 
 

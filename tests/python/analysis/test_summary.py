@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NotRequired, get_origin, get_type_hints
+from pathlib import Path
+from typing import Any, NotRequired, get_origin, get_type_hints
 
 import mypy.api
 import pytest
@@ -11,9 +12,6 @@ import pytest
 from lfnlab import Burst, Case, ShortFlows, Traffic, Udp, dumbbell, execute
 from lfnlab.analysis.summary import averaged, averages
 from lfnlab.results import summary
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def keys_of(kind: type) -> tuple[set[str], set[str]]:

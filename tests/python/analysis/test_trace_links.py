@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -10,9 +11,6 @@ import pytest
 import lfnlab
 from lfnlab import Case, LabError, Results, Scenario, execute
 from lfnlab.analysis import measure
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 QUEUE = {"size": "60 packets"}
 REVERSE = {"rate": "1Gbit/s", "queue": {"size": "1000 packets"}}

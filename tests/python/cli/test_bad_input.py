@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +38,6 @@ from lfnlab.control_laws.registry import law
 from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from command import Lfn
 
 # The loss never comes; it makes seeds differ.

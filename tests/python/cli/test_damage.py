@@ -13,6 +13,7 @@ import stat
 import subprocess
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,6 @@ from lfnlab.results.index import Catalog
 from lfnlab.results.store import LAYOUT_FILE, recorded, refuse_foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from command import Lfn
 
 # The loss never comes; it makes seeds differ.

@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -22,9 +23,6 @@ from lfnlab.figures.report import write_report
 from lfnlab.results import integrity
 from lfnlab.results.output import replacing
 from lfnlab.results.store import read_table, replace_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BASE = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s").flow("reno")
 EVIL = "a\x1b[2J\x1b]0;own\x07\nb\x9b31m\u202e<img src=x onerror=alert(1)>|[x](http://x)"

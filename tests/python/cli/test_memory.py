@@ -7,6 +7,8 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +19,6 @@ from lfnlab.cli.app import call
 from lfnlab.errors import LabError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from command import Lfn
 
 TEXT = """\

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,8 +27,6 @@ from lfnlab.cli.transfer import _listener, recv
 from lfnlab.errors import LawError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from command import Lfn
 
 ROOT = Path(__file__).parents[3]

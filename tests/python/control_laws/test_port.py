@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,6 @@ from lfnlab.control_laws.port import vectors
 from lfnlab.results import output
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
 
 SOURCE = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from lfnlab.evaluate.scenarios import Place
 from lfnlab.figures.evaluation import page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from command import Lfn
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,9 @@ import io
 import itertools
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +27,6 @@ from lfnlab.results.cases import METRICS, Cases, frame
 from lfnlab.results.index import experiment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from command import Lfn
 
 BUFFERS = ["0.1bdp", "1bdp", "250 packets"]

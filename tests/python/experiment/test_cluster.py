@@ -7,8 +7,10 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,9 +25,6 @@ from lfnlab.results.index import Catalog
 from lfnlab.results.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from command import Lfn
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: install lfnlab[cluster]")

@@ -9,7 +9,9 @@ import re
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -43,9 +45,6 @@ from lfnlab.results.provenance import code_version
 from lfnlab.results.store import Store, recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from command import Lfn
 
 # The loss never comes; it makes seeds differ.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,6 @@ from lfnlab.experiment.objective import Objective
 from lfnlab.experiment.tune import Search
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
 
 pytest.importorskip("optuna", reason="needs optuna: install lfnlab[search]")

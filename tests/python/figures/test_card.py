@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,6 @@ from lfnlab.figures import card
 from marks import faults
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
 
 

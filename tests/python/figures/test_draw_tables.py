@@ -10,6 +10,7 @@ import os
 import re
 import statistics
 from collections import defaultdict
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,6 @@ from lfnlab.figures.plot import house_style
 from lfnlab.figures.spread import DOT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 

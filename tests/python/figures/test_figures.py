@@ -10,6 +10,7 @@ import itertools
 import math
 import os
 import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,6 @@ from lfnlab.statistics import FEW, Interval, interval
 from marks import faults, same_bars
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.figure import Figure
 
 EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "14"))

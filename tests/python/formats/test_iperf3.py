@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,6 @@ from lfnlab.formats.measurement import store
 from lfnlab.results import integrity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from command import Lfn
 
     from lfnlab import Results

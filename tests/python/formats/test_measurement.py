@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from lfnlab.errors import UsageError
 from lfnlab.formats import measurement
 from lfnlab.formats.measurement import Measurement
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def of(path: Path, t_s: float, goodput_bps: float) -> Measurement:

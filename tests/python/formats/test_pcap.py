@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,8 +15,6 @@ from lfnlab.errors import UsageError
 from lfnlab.formats import pcap, views
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
 
     from lfnlab import Results

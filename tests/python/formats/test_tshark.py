@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,8 +22,6 @@ from lfnlab.errors import UsageError
 from lfnlab.formats import pcap, views
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
 
     from lfnlab import Results

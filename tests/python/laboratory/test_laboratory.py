@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -22,8 +23,6 @@ from lfnlab.html import asset
 from lfnlab.laboratory.page import page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from command import Lfn
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,8 @@ Each is tested on a series whose answer is known by hand.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,9 +17,6 @@ from hypothesis import strategies as st
 
 from lfnlab import LabError, Results, metrics
 from lfnlab.metrics import FirstPassage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SHARES = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=50)
 

@@ -6,14 +6,11 @@ That it holds exactly where losses come together is tested on the law itself, in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from lfnlab import Scenario
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def paper(law: str) -> str:

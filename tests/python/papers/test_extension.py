@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,8 +17,6 @@ from lfnlab.papers import extension, paper
 from lfnlab.testbed import run as testbed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
 
     from lfnlab.papers.extension import Extension

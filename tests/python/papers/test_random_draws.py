@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from lfnlab.papers import draws, paper
 from lfnlab.results.runs import Results
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lfnlab.papers.paper import Execute
 
 PAPERS = list(paper.papers())

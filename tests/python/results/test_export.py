@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from command import process
 
 import lfnlab
 from lfnlab import Draws, Range, SeedsWarning, dumbbell, parking_lot, sweep
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCENARIO = """\
 # kept where nothing was changed

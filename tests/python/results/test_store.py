@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from command import LFN, process
@@ -20,9 +20,6 @@ from lfnlab.analysis.summary import to_json
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.results.store import FEW, TABLES, Store, run_keys
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)

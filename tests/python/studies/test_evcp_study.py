@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,8 +20,6 @@ from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lfnlab.results.runs import Run
 
 #: Figure 8 made small: two flows, at a third of the rate.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +13,6 @@ from lfnlab.scenario import quantity
 from lfnlab.suite import tcpeval
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
 
 PAIRS_MS = (4, 74, 150, 28, 98, 174, 54, 124, 200)

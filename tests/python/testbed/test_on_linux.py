@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +33,6 @@ from lfnlab.testbed import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lfnlab.results import Run
 
 ROOT = Path(__file__).parents[3]

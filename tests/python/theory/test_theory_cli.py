@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from lfnlab.theory.fluid import Bottleneck, synchronised
 from marks import faults
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command import Lfn
     from matplotlib.figure import Figure
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,6 @@ from lfnlab.experiment.run import execute
 from lfnlab.theory import vcp as fluid
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from lfnlab.results.runs import Run
