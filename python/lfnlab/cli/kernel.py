@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -84,11 +85,15 @@ def load(
 
 def _run(command: Sequence[str]) -> int:
     """Run a command that gets SIGTERM when this process dies; its exit code, as a shell has it."""
-    libc = ctypes.CDLL(None)
+    libc, this = ctypes.CDLL(None), os.getpid()
+
+    def end_with_this() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != this:  # it died first
+            os._exit(128 + signal.SIGTERM)
+
     try:
-        child = subprocess.Popen(
-            command, preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        )
+        child = subprocess.Popen(command, preexec_fn=end_with_this)
     except OSError as error:
         raise UsageError(f"--for: {command[0]}: {error.strerror}") from None
     try:
