@@ -10,6 +10,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
+use lfn_udt::Reason;
+
 use crate::connections::each_connection;
 use crate::place::{length, read_at, version, Directory, Place, CHANGED};
 use crate::statistics::Tally;
@@ -128,8 +130,11 @@ pub fn fetch(
     }
     target.finish(&file, overwrite).map_err(failed())?;
     let statistics = tally.finish(&stream, None);
-    stream.close()?;
-    Ok(statistics)
+    match stream.close() {
+        // The file is whole. The server's shutdown may arrive before it acknowledges the request.
+        Ok(()) | Err(TransferError::Connection { reason: Reason::Peer, .. }) => Ok(statistics),
+        Err(error) => Err(error),
+    }
 }
 
 /// Destination of a fetched file: a name, at which it appears when complete, or a device.
