@@ -1,6 +1,6 @@
 """Every law of the kernel in the simulator and on Linux's TCP: level 2 of conformance.
 
-$ python -m validation.agree --on linux [--path 100m|1g] [--longest SECONDS] [LAW...]
+$ python -m validation.agree --on linux [--path 100m|1g|2.5g|10g] [--longest SECONDS] [LAW...]
 $ python -m validation.agree [--path 100m|1g] [--longest SECONDS] [LAW...]
 
 The first runs Linux in virtual time (`make linux`), with any load of the machine. The second runs
@@ -39,8 +39,13 @@ KEPT = ROOT / "validation" / "agree"
 RUNS = ROOT / "build" / "agree"
 PAGE = ROOT / "docs" / "agree.md"
 FIGURES = ROOT / "docs" / "figures"
-#: Rate, RTT, and how long slow start and its repair take at most, in seconds.
-PATHS = {"100m": ("100Mbit/s", "180ms", 30), "1g": ("1Gbit/s", "40ms", 10)}
+#: Rate, RTT, packet, and how long slow start and its repair take at most, in seconds.
+PATHS = {"100m": ("100Mbit/s", "180ms", "1500B", 30), "1g": ("1Gbit/s", "40ms", "1500B", 10)}
+#: Beyond the test bed: in virtual time alone.
+LONG_PATHS = {
+    "2.5g": ("2.5Gbit/s", "160ms", "1500B", 10),
+    "10g": ("10Gbit/s", "120ms", "9000B", 10),
+}
 BUFFER = "0.25bdp"
 #: A run holds so many epochs after the warm-up, as theory has them, if it may be so long.
 EPOCHS = 5
@@ -49,13 +54,13 @@ SHORTEST_S, LONGEST_S = 90, 180
 
 def scenario(path: str, law: str, longest_s: float) -> Scenario:
     """A lone flow over a path, for several epochs of its law."""
-    rate, rtt, warmup_s = PATHS[path]
+    rate, rtt, packet, warmup_s = (PATHS | LONG_PATHS)[path]
 
     def lasting(seconds: float) -> Scenario:
         lone = dumbbell(
             rate=rate, rtt=rtt, buffer=BUFFER, duration=f"{seconds:.0f}s", warmup=f"{warmup_s}s"
         )
-        return lone.flow(law)
+        return lone.flow(law, packet=packet)
 
     epoch_s = run_length.epoch_s(lasting(SHORTEST_S)).get(law, 0.0)
     return lasting(min(max(warmup_s + EPOCHS * epoch_s, SHORTEST_S), longest_s))
@@ -139,18 +144,21 @@ def main() -> int:
     """Measure, keep, print."""
     parser = argparse.ArgumentParser(prog="python -m validation.agree")
     parser.add_argument("--on", choices=("testbed", "linux"), default="testbed")
-    parser.add_argument("--path", choices=PATHS, help="default: both")
+    parser.add_argument("--path", choices=PATHS | LONG_PATHS, help="default: all")
     parser.add_argument("--longest", type=float, default=LONGEST_S, help="seconds of a run")
     parser.add_argument("law", nargs="*", help="default: every law that this kernel can load")
     options = parser.parse_args()
     virtual = options.on == "linux"
+    if not virtual and options.path in LONG_PATHS:
+        parser.error(f"--path {options.path} needs --on linux")
+    paths = PATHS | LONG_PATHS if virtual else PATHS
     laws = options.law or [
         law.name
         for law in kernel.laws()
         if virtual or not kernel.host.missing_for(law.name, steers=law.steers)
     ]
     failed = False
-    for path in [options.path] if options.path else PATHS:
+    for path in [options.path] if options.path else paths:
         place = _place(path, virtual=virtual)
         for law in laws:
             agreement = run(path, law, options.longest, virtual=virtual)
