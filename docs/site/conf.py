@@ -56,7 +56,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl|polars)\..*"),
     (
         "py:class",
-        r"lfnlab\.(results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
+        r"lfnlab\.(analysis\.table\.Table|experiment\.executor\.Backend|results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
     ),
     (
         "py:class",
