@@ -219,7 +219,7 @@ fn card(name: &str) -> PyResult<&'static str> {
 
 /// Lets the allocator of glibc give back memory that runs free; by default it keeps up to 64 MB for each thread.
 fn give_back() {
-    #[cfg(target_env = "gnu")]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: both calls set a number of the allocator.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
