@@ -145,9 +145,10 @@ linux:
 browser:
 	crates/browser/build
 
-# dist/: the wheel and the sdist; tried on each Python that is here.
+# dist/: the wheel and the sdist; tried on each Python that is here. TARGET=aarch64-unknown-linux-gnu: also the wheel of
+# that system, built with zig and not tried.
 wheel: $(UV)
-	ci/wheel.sh $(abspath $(UV))
+	ci/wheel.sh $(abspath $(UV)) $(TARGET)
 
 build/uv/bin/uv:
 	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/uv uv

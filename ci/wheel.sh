@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the wheel and the sdist into dist/, checks the wheel's platform, and tries it on each Python that is here:
 # installed from the cache of packages, without a compiler, `lfn demo` must give a report.
-#   ci/wheel.sh [UV]
+#   ci/wheel.sh [UV [TARGET]]    TARGET: a second system, whose wheel is built with zig
 set -eu
 cd "$(dirname "$0")/.."
 uv=${1:-uv}
@@ -14,8 +14,11 @@ rm -rf "$share" dist
 git ls-files -z papers scenarios | xargs -0 cp --parents --target-directory "$(mkdir -p "$share" && echo "$share")"
 "$uv" tool run maturin@1.16.0 sdist --out dist
 "$uv" tool run maturin@1.16.0 build --release --strip --out dist
-rm -rf "$share"
 wheel=$(ls dist/*.whl)
+if [ -n "${2:-}" ]; then
+	"$uv" tool run --with ziglang==0.15.2 maturin@1.16.0 build --release --strip --zig --target "$2" --out dist
+fi
+rm -rf "$share"
 "$uv" tool run auditwheel@6.4.2 show "$wheel" | tee "$tried/audit"
 grep -q manylinux_2_34_x86_64 "$tried/audit"
 ls -l dist

@@ -253,9 +253,16 @@ def test_documents_name_targets_of_the_makefile(name: str) -> None:
 
 
 def test_one_version_everywhere() -> None:
-    version = _core.VERSION
-    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
-    assert cargo["workspace"]["package"]["version"] == version
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    version = cargo["package"]["version"]
+    named = {
+        one["version"]
+        for name, one in cargo["dependencies"].items()
+        if "path" in one and "version" in one
+    }
+    assert named == {version}
+    assert set(re.findall(r"lfnlab-([\d.]+)-", (ROOT / "docs/install.md").read_text())) == {version}
+    assert version == _core.VERSION, "make extension"
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == version
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"\n## {version} " in (ROOT / "CHANGELOG.md").read_text()
