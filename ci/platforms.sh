@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 uv=$1
 shift
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+# For Apple's systems zig leaves an empty object beside the crate.
+trap 'rm -rf "$folder" crates/law/a.o' EXIT
 zig="$uv tool run --quiet --from ziglang==0.17.1 python-zig"
 
 for target in ${*:-aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-gnu x86_64-unknown-freebsd aarch64-unknown-linux-gnu}; do
