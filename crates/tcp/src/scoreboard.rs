@@ -176,7 +176,8 @@ impl Scoreboard {
         self.was_retransmitted(seq) && self.repair.sacked.contains(seq)
     }
 
-    /// When a transmission of an outstanding segment left: the original, or a retransmission, counted from 0, modulo 4.
+    /// When a transmission of an outstanding segment left: the original, or a retransmission, counted from 0, modulo 4; of
+    /// several with this number the last.
     pub fn transmission(&self, seq: u64, copy: Option<u8>) -> Option<Time> {
         if !(self.una..self.nxt).contains(&seq) {
             return None;
@@ -184,7 +185,7 @@ impl Scoreboard {
         if self.last_copy(seq) == copy {
             return Some(self.sent[self.at(seq)]);
         }
-        let mut earlier = self.repair.earlier.iter();
+        let mut earlier = self.repair.earlier.iter().rev();
         earlier.find(|one| (one.0, one.1) == (seq, copy)).map(|one| one.2)
     }
 

@@ -22,3 +22,14 @@ fn memory_comes_back_after_a_large_window_and_what_is_outstanding_stays() {
     }
     assert_eq!(board.first_sent(), Time::from_ms(9_980));
 }
+
+#[test]
+fn of_copies_with_the_same_number_the_last_is_meant() {
+    let mut board = Scoreboard::default();
+    board.on_sent(Time::ZERO);
+    for s in 1..=7 {
+        board.on_retransmitted(0, Time::from_s(s));
+    }
+    let sent = [None, Some(3), Some(0), Some(1), Some(2)].map(|copy| board.transmission(0, copy));
+    assert_eq!(sent, [0, 4, 5, 6, 7].map(|s| Some(Time::from_s(s))));
+}
