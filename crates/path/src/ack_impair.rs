@@ -28,6 +28,11 @@ impl AckImpair {
         Impair { reorder: self.reorder, jitter: self.jitter, ..Impair::default() }
     }
 
+    /// Whether it changes what arrives, or when.
+    pub fn acts(&self) -> bool {
+        self.loss.mean() > 0.0 || self.motion().moves() || self.aggregate.is_some()
+    }
+
     /// When a packet goes on that leaves the link at `at`.
     #[must_use]
     pub fn gathered(&self, at: Time) -> Time {

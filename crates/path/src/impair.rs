@@ -265,6 +265,14 @@ impl JitterConfig {
         JitterConfig::Uniform(UniformJitter { low, high, keep_order })
     }
 
+    /// Whether a packet may come later for it: none comes late without a delay, unless it may not overtake.
+    fn moves(&self) -> bool {
+        match *self {
+            JitterConfig::Uniform(it) => it.keep_order || it.low.max(it.high) > Time::ZERO,
+            JitterConfig::Normal(it) => it.keep_order || it.mean.max(it.deviation) > Time::ZERO,
+        }
+    }
+
     /// Normal, with this standard deviation before the cut; with `keep_order` no packet overtakes.
     pub const fn normal(mean: Time, deviation: Time, keep_order: bool) -> JitterConfig {
         JitterConfig::Normal(NormalJitter { mean, deviation, keep_order })
@@ -370,7 +378,8 @@ keys! {
 impl Impair {
     /// Whether it changes when packets arrive, or how often.
     pub fn moves(&self) -> bool {
-        self.duplicate > 0.0 || self.reorder.is_some() || self.jitter.is_some()
+        let reorders = self.reorder.is_some_and(|it| it.p > 0.0 && it.delay > Time::ZERO);
+        self.duplicate > 0.0 || reorders || self.jitter.is_some_and(|it| it.moves())
     }
 }
 

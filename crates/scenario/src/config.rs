@@ -143,7 +143,7 @@ impl Sizing {
             limit_bytes,
             delay: way.delay,
             impair: way.impair,
-            acks: way.acks.filter(|acks| *acks != AckImpair::default()),
+            acks: way.acks.filter(AckImpair::acts),
             router: way.router.and_then(|router| router.0),
             event_mode: hop.mode == Mode::Event,
         }
@@ -516,6 +516,11 @@ impl Scenario {
         steps.retain(|&(at, _)| at < self.duration);
         steps.sort_by_key(|&(at, _)| at);
         let mut now: Vec<LinkNow> = network.hops.iter().map(|hop| LinkNow::new(hop.way)).collect();
+        let ways = self.flow.iter().flat_map(|flow| {
+            let way = [&flow.path.links, &flow.ack_links].map(|links| routes.number(links));
+            (0..flow.streams()).map(move |_| way)
+        });
+        let mut ways: Vec<[RouteId; 2]> = if steps.is_empty() { Vec::new() } else { ways.collect() };
         let made = steps.into_iter().filter_map(|(at, step)| {
             let what = match step {
                 Step::Raise(link) => Changed::Rate(link, now[link.index()].up),
@@ -525,7 +530,10 @@ impl Scenario {
                 Changed::Rate(link, rate) => now[link.index()].set_rate(rate),
                 Changed::Delay(link, delay) => now[link.index()].delay.replace(delay) != Some(delay),
                 Changed::Loss(link, loss) => now[link.index()].loss.replace(loss) != Some(loss),
-                Changed::Route { .. } => true,
+                Changed::Route { flow, route, ack_route } => {
+                    let way = [route, ack_route];
+                    std::mem::replace(&mut ways[flow as usize], way) != way
+                }
             };
             alters.then_some(SimChange { at, what })
         });
@@ -553,7 +561,7 @@ struct LinkNow {
     /// `None` for a trace or a shaper, which any rate replaces.
     rate: Option<Rate>,
     delay: Option<Time>,
-    /// `None` for losses in bursts.
+    /// `None` for losses in bursts, which any loss replaces.
     loss: Option<f64>,
 }
 
@@ -565,7 +573,7 @@ impl LinkNow {
             delay: Some(way.delay),
             loss: match way.impair.loss {
                 Loss::Bernoulli(p) => Some(p),
-                Loss::Bursts(_) => None,
+                bursts => (bursts.mean() == 0.0).then_some(0.0),
             },
         }
     }

@@ -12,7 +12,7 @@ use super::sim::Sim;
 use crate::clock::events::Kind;
 use crate::clock::ids::{LinkId, RouteId};
 use crate::clock::scheduler::Scheduler;
-use crate::config::{Changed, Config, Connection, FlowConfig, UdtConfig, Watched};
+use crate::config::{Changed, Config, Connection, FlowConfig, UdpConfig, UdtConfig, Watched};
 use crate::ends::breakers::Breakers;
 use crate::ends::context::Context;
 use crate::ends::record::Record;
@@ -156,7 +156,8 @@ fn links_of(
     let mut changing: BTreeSet<LinkId> = BTreeSet::new();
     let mut data_routes: BTreeSet<RouteId> =
         connections.iter().map(|&connection| config.routes_of(connection).0).collect();
-    data_routes.extend(config.udp.iter().map(|source| source.route));
+    let sends = |source: &&UdpConfig| source.traffic.offered_bps(config.duration) > 0.0;
+    data_routes.extend(config.udp.iter().filter(sends).map(|source| source.route));
     if let Some(background) = &config.background {
         let traffic = &background.traffic;
         // The ACKs of one direction travel with the data of the other.
