@@ -341,9 +341,11 @@ static __always_inline u32 tcp_ssthresh(const struct law_ops *law, struct sock *
 		.mss_B = tp->mss_cache,
 	};
 	flow->reduced = 1;
+	law->on_loss(state_of(law, sk), &loss, &control);
+	if (loss.kind == LAW_LOSS_RTO)
+		loss.inflight = tp->packets_out;
 	if (!law->on_control)
 		slow_start_on_loss(&private_of(sk)->slow_start, &loss);
-	law->on_loss(state_of(law, sk), &loss, &control);
 	if (law->on_control)
 		return tp->snd_ssthresh;
 	return law_clamp(control.ssthresh, LAW_MIN_SSTHRESH, LAW_MAX_CWND) >> 32;

@@ -118,6 +118,17 @@ static inline u32 slow_start_on_ack(struct slow_start *s, u32 n, const struct la
 	return control->cwnd < control->ssthresh ? 0 : rest;
 }
 
+/* `inflight` of the loss: after a timeout, all that is not cumulatively acknowledged, received or not. Linux's HyStart
+ * begins a round at the timeout, which the ACK of all that ends: in a recovery before, ACKs are no train. */
+static inline void hystart_on_timeout(struct slow_start *s, const struct law_loss *loss)
+{
+	slow_start_init(s, SLOW_START_HYSTART);
+	s->samples = 0;
+	s->round_left = (s32)loss->inflight;
+	s->round_start_us = (u32)(loss->now_ns / 1000);
+	s->last_ack_us = s->round_start_us;
+}
+
 /* Begins a round if this ACK does; returns whether. SACKs do not end one: as in Linux, the cumulative ACK must cover what
  * was in flight at its start. */
 static inline u32 slow_start_round(struct slow_start *s, const struct law_ack *ack)
@@ -200,10 +211,10 @@ static inline void slow_start_on_sample(struct slow_start *s, const struct law_a
 {
 	u32 rtt_us = (u32)law_clamp(ack->rtt_ns / 1000, 1, ~0u - 1);
 
-	if (s->done || control->cwnd >= control->ssthresh)
+	if (s->done)
 		return;
 	s->round_left = s->round_left < (s32)ack->acked ? -1 : s->round_left - (s32)ack->acked;
-	if (!ack->rtt_ns)
+	if (control->cwnd >= control->ssthresh || !ack->rtt_ns)
 		return;
 	if (s->kind == SLOW_START_HYSTART)
 		hystart_on_sample(s, ack, rtt_us, control);
@@ -216,8 +227,8 @@ static inline void slow_start_on_loss(struct slow_start *s, const struct law_los
 	if (s->kind == SLOW_START_HYSTART_PP) {
 		s->done = 1;
 		s->css_round = 0;
-	} else if (loss->kind == LAW_LOSS_RTO) {
-		slow_start_init(s, s->kind);
+	} else if (loss->kind == LAW_LOSS_RTO && s->kind == SLOW_START_HYSTART) {
+		hystart_on_timeout(s, loss);
 	}
 }
 

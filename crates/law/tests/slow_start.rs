@@ -94,6 +94,29 @@ fn sacks_do_not_end_a_round_of_hystart() {
     assert_eq!(left, Some(7), "the ninth sample of the new round");
 }
 
+/// Linux begins a round at the timeout, which the ACK of all that was outstanding ends: before it no train is seen.
+#[test]
+fn acks_of_a_recovery_after_a_timeout_are_no_train() {
+    let mut slow_start = SlowStart::new(SlowStartKind::HyStart);
+    let mut control = Control { ssthresh: Window::whole(500), ..Control::new(20) };
+    let loss = Loss { kind: LossKind::Rto, inflight: 680, now_ns: 1_540_000_000, ..Loss::default() };
+    slow_start.on_loss(&loss, control.ssthresh, &mut control);
+    let mut ack = Ack { rtt_ns: 20_000_000, srtt_ns: 20_000_000, mss_B: 1448, inflight: 20, ..Ack::default() };
+    let mut now_us = 1_612_000;
+    let mut arrive = |acked: u32| {
+        now_us += 1900;
+        (ack.now_ns, ack.acked) = (now_us * 1000, acked);
+        slow_start.on_sample(&ack, &mut control);
+        control.ssthresh
+    };
+    for _ in 0..680 {
+        assert_eq!(arrive(1), Window::whole(500));
+    }
+    // The round of the timeout is over; half an RTT is six ACKs, and a millisecond is added for bursts.
+    let seen = (0..20).map(|_| arrive(1)).position(|ssthresh| ssthresh != Window::whole(500));
+    assert_eq!(seen, Some(6));
+}
+
 #[test]
 fn hystart_plus_plus_without_limit_when_paced() {
     for (pacing, flags, cwnd) in [(0, 0, 18), (1, 0, 30), (0, ACK_PACED, 30)] {

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use lfn_law::{Ack, LossKind, Window, ACK_DISORDER, ACK_LOSS, ACK_RESTART, ACK_SACK};
+use lfn_law::{Ack, Loss, LossKind, Window, ACK_DISORDER, ACK_LOSS, ACK_RESTART, ACK_SACK};
 use lfn_units::Time;
 
 use super::timers::Timer;
@@ -420,6 +420,7 @@ impl Sender {
             self.remember_for_undo(LossKind::Rto);
             let (loss, ssthresh) = (self.loss(now, LossKind::Rto), self.control.ssthresh);
             self.law.on_loss(&loss, &mut self.control);
+            let loss = Loss { inflight: self.board.outstanding() as u32, ..loss };
             self.slow_start.on_loss(&loss, ssthresh, &mut self.control);
             self.report.stats.loss_events += 1;
         }
