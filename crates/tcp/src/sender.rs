@@ -321,7 +321,7 @@ impl Sender {
     #[inline(always)]
     fn may_grow(&self) -> bool {
         self.usage.limited
-            || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * self.usage.most)
+            || (self.control.cwnd < self.control.ssthresh && self.window() < 2 * u64::from(self.usage.most))
     }
 
     fn may_send_new(&self) -> bool {

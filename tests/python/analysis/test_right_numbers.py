@@ -131,3 +131,66 @@ def test_an_outage_with_a_full_receive_window_ends_within_seconds(law: str, tmp_
     flows = run(text, tmp_path).runs[0].table("flows")
     back = flows.filter((flows["t_s"] > 29) & (flows["t_s"] < 31))["delivered_bytes"]
     assert (back[-1] - back[0]) * 8 / 2 > 50e6
+
+
+PACED = """schema = 1
+duration = "{duration}"
+[link]
+rate = "{rate}"
+queue = {{ kind = "drop-tail", size = "{packets} packets" }}
+[link.reverse]
+rate = "1Tbit/s"
+queue = {{ kind = "drop-tail", size = "1000000 packets" }}
+[[flow]]
+law = "{law}:linux"
+rtt = "{rtt}"
+packet = "9000B"
+pacing = true
+{more}
+"""
+AN_OUTAGE = """[[schedule]]
+at = "798ms"
+link = "forward"
+down = true
+[[schedule]]
+at = "1572ms"
+link = "forward"
+down = false"""
+#: Scenarios, and goodput (bit/s) and retransmissions of Linux 6.12 in virtual time.
+PACED_ON_LINUX = {
+    "retransmissions leave at the rate of all that is outstanding": (
+        {"duration": "1s", "rate": "3180Mbit/s", "packets": 63, "law": "reno", "rtt": "20ms"},
+        (1.18128e9, 675),
+    ),
+    "the last of ten segments without pacing raise what slow start may reach": (
+        {
+            "duration": "20s",
+            "rate": "356Mbit/s",
+            "packets": 47,
+            "law": "vegas",
+            "rtt": "78.5ms",
+            "more": "sack = false",
+        },
+        (4.48474e6, 246),
+    ),
+    "ACKs of a recovery after a timeout are no train of HyStart": (
+        {
+            "duration": "3.33s",
+            "rate": "3180Mbit/s",
+            "packets": 63,
+            "law": "cubic",
+            "rtt": "20ms",
+            "more": AN_OUTAGE,
+        },
+        (1.38645e9, 1304),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PACED_ON_LINUX)
+def test_a_paced_flow_has_the_goodput_of_linux(what: str, tmp_path: Path) -> None:
+    values, (goodput_bps, retransmits) = PACED_ON_LINUX[what]
+    found = summary(PACED.format(**{"more": ""} | values), tmp_path)
+    (flow,) = found["flows"]
+    assert flow["goodput_bps"] == pytest.approx(goodput_bps, rel=0.005)
+    assert flow["retransmits"] == pytest.approx(retransmits, abs=2)

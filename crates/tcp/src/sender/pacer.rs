@@ -57,8 +57,8 @@ impl Pacer {
         self.next_send = self.next_send.since(gap(before_bytes_per_s)).after(gap(after_bytes_per_s));
     }
 
-    /// A segment is sent: the next one waits for the law's rate, or for Linux's.
-    pub fn on_sent(&mut self, now: Time, srtt_ns: u64, mss_bytes: u32, control: &Control) {
+    /// A segment is sent: the next one waits for the law's rate, or for Linux's. `outstanding` are segments.
+    pub fn on_sent(&mut self, now: Time, srtt_ns: u64, mss_bytes: u32, outstanding: u64, control: &Control) {
         let (bits, bits_per_s) = if control.pacing_Bps != 0 {
             // A law's rate counts payload, like its window, and as in Linux.
             (u128::from(mss_bytes) * 8, u128::from(control.pacing_Bps) * 8)
@@ -66,10 +66,11 @@ impl Pacer {
             if srtt_ns == 0 {
                 return;
             }
-            // Linux: twice the window a round trip in slow start, 1.2 times after.
+            // Linux: twice the window a round trip in slow start, 1.2 times after; in a recovery what is outstanding,
+            // received or not, if that is more (measured: 70 retransmissions a millisecond where the window had 37).
             let gain = if control.cwnd < control.ssthresh / 2 { 200 } else { 120 };
             let bits = u128::from(self.wire_bytes) * 8;
-            let window = u128::from(control.cwnd.floor());
+            let window = u128::from(control.cwnd.floor().max(outstanding));
             (bits, window * bits * 1_000_000_000 * gain / (100 * u128::from(srtt_ns)))
         };
         let gap = gap(bits, bits_per_s);
@@ -116,7 +117,7 @@ mod tests {
             let mut pacer = Pacer::new(true, makes_up, 1000);
             pacer.next_send = us(1000);
             assert!(pacer.holds(us(999)) && !pacer.holds(us(left_us)));
-            pacer.on_sent(us(left_us), 0, 1000, &control);
+            pacer.on_sent(us(left_us), 0, 1000, 1, &control);
             assert_eq!(pacer.next_send, us(next_us), "{makes_up} {left_us}");
         }
     }
