@@ -19,6 +19,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -500,8 +501,11 @@ static void add_link(const char *host, const char *device, const struct link *li
 	commit("/bin/tc");
 }
 
-/* A link that takes no time but the delay: the connections behind it keep the window of their route. */
-static void keep_window(const char *device, uint64_t delay_ns)
+/*
+ * A link that takes no time but the delay: the connections behind it keep the window of their route. A
+ * netem that tc makes would cut the delay to whole microseconds, eight packets of 100 Gbit/s.
+ */
+static void add_delay(const char *device, uint64_t delay_ns)
 {
 	struct link link = { .rate_bps = 1000000000000000000ULL, .delay_ns = delay_ns };
 	int socket = qdisc_open();
@@ -519,30 +523,20 @@ static void build_links(const struct scenario *scenario)
 		add_link(node(from.node), from.device, &scenario->links[i],
 			 i == REVERSE && !scenario->flow[0].data.count);
 	}
-	for (int n = 0; n < scenario->nodes; n++) {
-		for (int i = 0; i < scenario->flows; i++)
-			if (last_node(scenario, &scenario->flow[i].data) == n)
-				line("qdisc add dev f%d root netem delay %.3fus limit 1000000", i,
-				     scenario->flow[i].delay_ns / 1e3);
-		enter(node(n));
-		if (text_length)
-			commit("/bin/tc");
-	}
 	for (int i = 0; i < scenario->flows; i++) {
 		const struct flow *flow = &scenario->flow[i];
+		char device[8];
 
+		snprintf(device, sizeof device, "f%d", i);
+		enter(node(last_node(scenario, &flow->data)));
+		add_delay(device, flow->delay_ns);
 		enter(names(i).host);
-		if (flow->receive_window && !flow->reverse) {
-			keep_window("e0", flow->delay_ns);
-			continue;
-		}
-		line("qdisc add dev e0 root netem delay %.3fus limit 1000000", flow->delay_ns / 1e3);
-		commit("/bin/tc");
+		add_delay("e0", flow->delay_ns);
 	}
 	for (int i = 0; i < scenario->flows; i++)
 		if (scenario->flow[i].receive_window && scenario->flow[i].reverse) {
 			enter("a");
-			keep_window("a0", 0);
+			add_delay("a0", 0);
 			break;
 		}
 }
@@ -577,7 +571,7 @@ static void sample(const struct scenario *scenario, const char *tag, const int *
 	for (int way = 0; way < links; way++)
 		sockets[way] = enter_link(scenario, way, &devices[way]);
 	fputs("t_us,link,waiting,waiting_bytes,drops,packets,bytes,overlimits\n", out);
-	for (int64_t at = 0; at <= scenario->duration_us; at += scenario->sample_us) {
+	for (int64_t at = 0, end = scenario->duration_us; at <= end; at += scenario->sample_us) {
 		sleep_until_us(BEGIN_US + at);
 		for (int way = 0; way < links; way++) {
 			struct queue_counters *seen = &counters[way];
@@ -595,6 +589,13 @@ static void sample(const struct scenario *scenario, const char *tag, const int *
 			if (at > flow->start_us)
 				flow_sample(flows[i], tcp[i], at,
 					    &counters[flow->data.count ? flow->data.links[0] : flow->reverse]);
+		}
+		/* The counts of flows at the end, whatever the interval of samples. */
+		if (at < end && at + scenario->sample_us > end) {
+			sleep_until_us(BEGIN_US + end);
+			for (int i = 0; i < scenario->flows; i++)
+				if (end > scenario->flow[i].start_us)
+					flow_sample(flows[i], tcp[i], end, &counters[0]);
 		}
 	}
 	fclose(out);
@@ -813,6 +814,8 @@ int main(void)
 	must(mount("proc", "/proc", "proc", 0, NULL), "/proc");
 	tag = argument("tag");
 	mount_all(argument("out"));
+	/* Sleeps end at their time, not up to 50 us later. */
+	prctl(PR_SET_TIMERSLACK, 1UL);
 	snprintf(file, sizeof file, "/host/%s.scenario", tag);
 	scenario_read(file, &scenario);
 	set_sysctl("net.core.rmem_max", "2147483647");

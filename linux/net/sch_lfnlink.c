@@ -188,6 +188,8 @@ static u64 serve(struct Qdisc *sch, u64 now)
 {
 	struct link *link = qdisc_priv(sch);
 	u64 start = now, done;
+	/* Times are whole nanoseconds: of the last packet so much was served after its time, for the next one. */
+	u64 late_bits_ns = 0;
 
 	for (;;) {
 		if (!link->served) {
@@ -197,12 +199,12 @@ static u64 serve(struct Qdisc *sch, u64 now)
 				return 0;
 			qdisc_qstats_backlog_dec(sch, skb);
 			link->served = skb;
-			link->left_bits_ns = 8ULL * qdisc_pkt_len(skb) * NSEC_PER_SEC;
+			link->left_bits_ns = 8ULL * qdisc_pkt_len(skb) * NSEC_PER_SEC + late_bits_ns;
 			link->since_ns = start;
 		}
 		if (!link->rate_bps)
 			return 0;
-		done = link->since_ns + div64_u64(link->left_bits_ns, link->rate_bps);
+		done = link->since_ns + div64_u64_rem(link->left_bits_ns, link->rate_bps, &late_bits_ns);
 		if (done > now)
 			return done;
 		depart(sch, done);

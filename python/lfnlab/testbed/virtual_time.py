@@ -287,9 +287,11 @@ def _jitter(link: Link, seed: int) -> str:
 
 
 def _grown_bytes(mss: int) -> int:
-    """A window that is no limit, and grows at first as with a buffer of 128 MiB."""
-    share = max(256 * mss // (mss + SEGMENT_OVERHEAD_BYTES), 128)
-    return LARGEST_BUFFER_BYTES // 2 + (share - 128) * (USUAL_BUFFER_BYTES >> 8)
+    """A window that is no limit: TCP's largest, at which it begins, and the growth in 128 MiB."""
+    share = 256 * mss // (mss + SEGMENT_OVERHEAD_BYTES)
+    if share <= 128:
+        return LARGEST_BUFFER_BYTES // 2
+    return LARGEST_WINDOW_BYTES + (share - 128) * (USUAL_BUFFER_BYTES >> 8)
 
 
 def _window_bytes(flow: Mapping[str, Any]) -> int | None:
