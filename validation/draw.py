@@ -52,6 +52,8 @@ ACK_LOSS_SHARE = 0.1
 #: Packets of a long hunt's scenario, with one flow and with several; round trips that it lasts.
 LONG_PACKETS, LONG_PACKETS_OF_SEVERAL = 3_000_000, 300_000
 LONG_ROUNDS = 15
+#: Share of the RTT by which its later phases differ.
+LONG_SPREAD = 0.01
 #: How often a long hunt draws what the others draw otherwise, or not.
 LONG_SHARES = SHARES | {"jumbo": 0.4, "paced": 0.25, "ack_loss": 0.15}
 
@@ -99,6 +101,8 @@ class Drawn:
     jitter_us: float = 0.0
     steps: tuple[Step, ...] = field(default=())
     seed: int = 1
+    #: Share of the RTT by which phases from :data:`SAME_LOSSES` on differ.
+    spread: float = 0.0
     #: Our laws on both sides: one header, in the simulator and in Linux.
     ours: bool = False
 
@@ -240,6 +244,10 @@ class Drawn:
         first 2^m numbers spread the fractions evenly. All random numbers are new for each number;
         where losses are repeated, from :data:`SAME_LOSSES` on.
 
+        On a long fat path what happens in a fraction of a packet's time may still always fall on
+        the same side: with CoDel, or where a short burst of one flow meets the full queue of
+        others. There ``spread`` moves RTTs by more from :data:`SAME_LOSSES` on.
+
         Jitter of up to :data:`TIES` of a packet's transmission time breaks ties. Once a queue was
         empty, ACK clocking lets packets arrive exactly when others depart, at any RTT. If the
         queue is full, their order decides about a drop; in a real host it is a matter of chance.
@@ -248,8 +256,12 @@ class Drawn:
             return self
         turn = sum(1 / 2 ** (bit + 1) for bit in range(number.bit_length()) if number >> bit & 1)
         packet_ms = self.packet_s * 1e3
+        spread = self.spread if number >= SAME_LOSSES else 0.0
         flows = tuple(
-            replace(flow, rtt_ms=flow.rtt_ms + packet_ms * (turn * (2 * j + 1) % 1))
+            replace(
+                flow,
+                rtt_ms=flow.rtt_ms + (packet_ms + spread * flow.rtt_ms) * (turn * (2 * j + 1) % 1),
+            )
             for j, flow in enumerate(self.flows)
         )
         draws_anew = number >= SAME_LOSSES or not self.repeats_losses
@@ -259,10 +271,11 @@ class Drawn:
     def phases(self, count: int) -> list[Drawn]:
         """So many phases.
 
-        Among many is one of those that repeat its losses: the others are not independent of it.
+        Among many is one of those that repeat its losses or are not spread: the others are not
+        independent of it.
         """
         numbers = list(range(count))
-        if self.repeats_losses and count > SAME_LOSSES:
+        if (self.repeats_losses or self.spread) and count > SAME_LOSSES:
             numbers = [0, *range(SAME_LOSSES, SAME_LOSSES + count - 1)]
         return [self.phase(number) for number in numbers]
 
@@ -440,5 +453,6 @@ def draw_long(seed: int, number: int, *, ours: bool = False) -> Drawn:
         delay_ms=delay_ms,
         steps=steps,
         seed=number + 1,
+        spread=LONG_SPREAD,
         ours=ours,
     )

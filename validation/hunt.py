@@ -6,7 +6,7 @@ Draws scenarios (:mod:`validation.draw`), runs both, and prints those that disag
 disagrees, or several flows share the bottleneck, both sides run eight times with RTTs spread over a
 packet's transmission time. If the eight runs of one side differ by more than 5 %, the scenario is
 chaotic and medians are compared. If the medians of eight runs disagree, 32 runs a side decide, the
-later ones with other random losses: a difference counts if it exceeds the bar and is statistically
+later ones with other random losses, and in long hunts with RTTs spread over 1 %: a difference counts if it exceeds the bar and is statistically
 significant (:mod:`validation.chance`).
 ``--ours`` draws our laws instead of Linux's own: one header runs on both sides, so what differs
 comes from the kernel form or from the order of calls.
@@ -111,7 +111,7 @@ def judge(drawn: Drawn, cache: FilePath, ours: Side = outcome.ours) -> Found:
         # tie, shifts them all.
         repeats = not (outcome.chaotic(every) or outcome.chaotic(here))
         found = Found(drawn, *compared(every, here), chaotic=not repeats, phases=count)
-        if repeats and not (drawn.hits_packets and count == FEW):
+        if repeats and not (count == FEW and (drawn.hits_packets or drawn.spread)):
             # The first alone may have met a tie.
             return found
         if found.verdict.agrees:

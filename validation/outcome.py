@@ -113,11 +113,17 @@ def of_linux(resolved: dict[str, Any], ran: virtual_time.Ran) -> Outcome:
         active_s = parse(resolved["duration"], SECONDS) - start_s
         # The SYN counts as a byte that was acknowledged.
         opening = samples["bytes_acked"] == 0
+        # The last one may be at the end of the run, between two samples.
+        grid = samples["t_us"] % round(parse(resolved["sample"], SECONDS) * 1e6) == 0
         flows.append(
             Flow(
                 goodput_bps=8 * max(0.0, float(samples["bytes_acked"][-1]) - 1) / active_s,
                 mean_window=_window(
-                    samples["t_us"] / 1e6, samples["cwnd"], opening, start_s, rtt_s
+                    samples["t_us"][grid] / 1e6,
+                    samples["cwnd"][grid],
+                    opening[grid],
+                    start_s,
+                    rtt_s,
                 ),
                 retransmits=_after_handshake(samples, "total_retrans", opening),
                 timeouts=_after_handshake(samples, "timeouts", opening),
