@@ -85,8 +85,8 @@ const GOLDEN: [Golden; 4] = [
     (
         "marks_losses_and_reverse_flows",
         marks_losses_and_reverse_flows,
-        "6daafdb982bbbc09",
-        [49_173, 49_541, 441, 75, 0, 70_820_232],
+        "5590507c22ef61ee",
+        [48_778, 49_154, 446, 76, 0, 70_212_072],
     ),
     ("with_background", with_background, "de3ceaaec43f7eee", [103_805, 50_805, 122, 3, 0, 72_469_504]),
 ];
