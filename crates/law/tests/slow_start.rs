@@ -101,7 +101,8 @@ fn acks_of_a_recovery_after_a_timeout_are_no_train() {
     let mut control = Control { ssthresh: Window::whole(500), ..Control::new(20) };
     let loss = Loss { kind: LossKind::Rto, inflight: 680, now_ns: 1_540_000_000, ..Loss::default() };
     slow_start.on_loss(&loss, control.ssthresh, &mut control);
-    let mut ack = Ack { rtt_ns: 20_000_000, srtt_ns: 20_000_000, mss_B: 1448, inflight: 20, ..Ack::default() };
+    let mut ack =
+        Ack { rtt_ns: 20_000_000, srtt_ns: 20_000_000, mss_B: 1448, inflight: 20, ..Ack::default() };
     let mut now_us = 1_612_000;
     let mut arrive = |acked: u32| {
         now_us += 1900;

@@ -4,19 +4,19 @@ use std::cmp::Reverse;
 
 use lfn_units::Time;
 
-use super::{Losses, Scoreboard, EVER, FOUND, HISTORY, LOST, RETRANS, SPARED};
+use super::{whole_us, Losses, Scoreboard, EVER, FOUND, HISTORY, LOST, RETRANS, SPARED};
 
 impl Scoreboard {
     /// When a segment that is due now, by RACK, was last sent (RFC 8985 §6.3).
     pub fn due_by_time(&self, now: Time, reorder_window: Time) -> Time {
-        now.since(self.rack.rtt + reorder_window)
+        whole_us(now).since(whole_us(self.rack.rtt) + whole_us(reorder_window))
     }
 
     /// RACK (RFC 8985 §6.2 step 5): a segment sent before the most recently delivered one is lost once
     /// `rack.rtt + reorder_window` passed since.
     pub fn detect_by_time(&mut self, now: Time, reorder_window: Time) -> Losses {
         let mut losses = Losses::default();
-        let limit = self.rack.rtt + reorder_window;
+        let (now, limit) = (whole_us(now), whole_us(self.rack.rtt) + whole_us(reorder_window));
         self.repair.examined = self.repair.examined.max(self.una);
         let mut waits = false;
         while self.repair.examined < self.nxt {
@@ -26,8 +26,8 @@ impl Scoreboard {
                 continue;
             }
             if self.flags(seq) & (LOST | EVER | FOUND) == 0 {
-                let sent = self.sent[self.at(seq)];
-                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
+                let sent = whole_us(self.sent[self.at(seq)]);
+                if (sent, seq) >= self.rack.newest() {
                     break;
                 }
                 if sent + limit > now {
@@ -43,7 +43,8 @@ impl Scoreboard {
         }
         while let Some(&(sent, seq)) = self.repair.retransmitted.front() {
             if self.is_copy_in_flight(sent, seq) {
-                if (sent, seq) >= (self.rack.sent, self.rack.seq) {
+                let sent = whole_us(sent);
+                if (sent, seq) >= self.rack.newest() {
                     break;
                 }
                 if sent + limit > now {
@@ -70,22 +71,24 @@ impl Scoreboard {
 
     /// When the last of the segments that wait and were sent before the most recently delivered one was sent.
     fn last_before_delivered(&self) -> Time {
-        let (delivered, repair) = ((self.rack.sent, self.rack.seq), &self.repair);
+        let (delivered, repair) = (self.rack.newest(), &self.repair);
         let mut original = None;
         let mut top =
             if (self.una..self.nxt).contains(&self.rack.seq) { self.rack.seq } else { self.nxt - 1 };
         while let Some(seq) = repair.sacked.gap_at_or_below(top, repair.examined) {
-            let sent = self.sent[self.at(seq)];
+            let sent = whole_us(self.sent[self.at(seq)]);
             if self.flags(seq) & (LOST | EVER | FOUND) == 0 && (sent, seq) < delivered {
                 original = Some(sent);
                 break;
             }
             top = seq - 1;
         }
-        let before = repair.retransmitted.partition_point(|&copy| copy < delivered);
+        let before = repair.retransmitted.partition_point(|&(sent, seq)| (whole_us(sent), seq) < delivered);
         let copies = repair.retransmitted.range(..before).rev();
-        let copy =
-            copies.copied().find(|&(sent, seq)| self.is_copy_in_flight(sent, seq)).map(|(sent, _)| sent);
+        let copy = copies
+            .copied()
+            .find(|&(sent, seq)| self.is_copy_in_flight(sent, seq))
+            .map(|(sent, _)| whole_us(sent));
         original.max(copy).unwrap_or(delivered.0)
     }
 
