@@ -6,8 +6,8 @@ Draws scenarios (:mod:`validation.draw`), runs both, and prints those that disag
 disagrees, or several flows share the bottleneck, both sides run eight times with RTTs spread over a
 packet's transmission time. If the eight runs of one side differ by more than 5 %, the scenario is
 chaotic and medians are compared. If the medians of eight runs disagree, 32 runs a side decide, the
-later ones with other random losses, and in long hunts with RTTs spread over 1 %: a difference counts if it exceeds the bar and is statistically
-significant (:mod:`validation.chance`).
+later ones with other random losses, and in long hunts with RTTs spread over 1 %: a difference
+counts if it exceeds the bar and is statistically significant (:mod:`validation.chance`).
 ``--ours`` draws our laws instead of Linux's own: one header runs on both sides, so what differs
 comes from the kernel form or from the order of calls.
 ``--long`` draws long fat networks (:func:`validation.draw.draw_long`). ``--dry-run`` says what a

@@ -61,7 +61,7 @@ struct Rack {
 }
 
 impl Rack {
-    /// What a segment was sent before, by time and number.
+    /// Its time and number: segments are compared with it.
     fn newest(&self) -> (Time, u64) {
         (whole_us(self.sent), self.seq)
     }

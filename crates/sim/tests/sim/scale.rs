@@ -38,8 +38,8 @@ fn ten_thousand_flows() {
         "{} bytes per flow, {} bytes of packets, utilization {:.3}",
         summary.memory.bytes_per_flow, summary.memory.packet_bytes, summary.links[0].utilization
     );
-    // A few lose their SYN or the whole first flight, and the second after the initial timeout of 1 s.
-    assert!(idle < 100, "{idle}");
+    // About one in a hundred loses its SYN or the whole first flight, and the second after the initial timeout of 1 s.
+    assert!(idle < 200, "{idle}");
     assert!(summary.links[0].utilization > 0.8, "{}", summary.links[0].utilization);
     assert!(summary.memory.bytes_per_flow < 2048, "{}", summary.memory.bytes_per_flow);
     assert!(summary.memory.packet_bytes < 10_000 * 20_000, "{}", summary.memory.packet_bytes);
