@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 from lfnlab import Scenario, _core
 from lfnlab.errors import LabError
-from lfnlab.testbed import virtual_time
+from lfnlab.testbed import virtual_run, virtual_time
 
 from . import outcome
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
         resolved = Scenario.from_toml(text).check(str(asked.file)).to_document()
         told = virtual_time.translated(resolved)
         with tempfile.TemporaryDirectory() as kept:
-            ran = virtual_time.run(outcome.PROGRAM, asked.folder or FilePath(kept), "run", told)
+            ran = virtual_run.run(outcome.PROGRAM, asked.folder or FilePath(kept), "run", told)
     except LabError as error:
         raise SystemExit(str(error)) from None
     [run] = _core.run_many([_core.Scenario(text, str(asked.file))], 1, None)

@@ -20,7 +20,7 @@ from pathlib import Path
 from lfnlab import Scenario, kernel
 from lfnlab.control_laws.registry import known
 from lfnlab.kernel import loopback
-from lfnlab.testbed import linux_backend, virtual_time
+from lfnlab.testbed import linux_backend, virtual_run, virtual_time
 
 ROOT = Path(__file__).parent.parent
 SIZE_BYTES = 8_000_000
@@ -65,7 +65,7 @@ def record_virtually(law: str) -> bytes:
     run, rest = virtual_time.translated(scenario.check().to_document(), ours=True).split("\n", 1)
     told = f"{run} record_bytes={RECORDS_BYTES}\n{rest}"
     with tempfile.TemporaryDirectory() as work:
-        virtual_time.run(linux_backend.build().program, Path(work), "run", told)
+        virtual_run.run(linux_backend.build().program, Path(work), "run", told)
         return (Path(work) / "run.records").read_bytes()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from lfnlab import Scenario
-from lfnlab.testbed import virtual_time
+from lfnlab.testbed import virtual_run, virtual_time
 
 from . import ours, outcome
 from .scenarios import LINUX_RUNS, Run
@@ -30,10 +30,10 @@ def simulate(run: Run, raw: FilePath) -> FilePath:
     done = raw / f"{run.tag}.json"
     if not done.exists():
         resolved = Scenario.from_toml(ours.scenario("linux", run)).check().to_document()
-        virtual_time.run(PROGRAM, raw, run.tag, virtual_time.translated(resolved))
+        virtual_run.run(PROGRAM, raw, run.tag, virtual_time.translated(resolved))
     return done
 
 
 def read(done: FilePath) -> list[Trace]:
     """Reads the samples, a trace for each flow."""
-    return [virtual_time.trace(flow) for flow in virtual_time.ran(done.parent, done.stem).flows]
+    return [virtual_run.trace(flow) for flow in virtual_run.ran(done.parent, done.stem).flows]

@@ -16,7 +16,7 @@ import numpy as np
 
 from lfnlab import Scenario, _core
 from lfnlab.scenario.quantity import SECONDS, parse
-from lfnlab.testbed import virtual_time
+from lfnlab.testbed import virtual_hosts, virtual_run, virtual_time
 
 if TYPE_CHECKING:
     from .draw import Drawn
@@ -104,11 +104,11 @@ def _expanded(resolved: dict[str, Any]) -> list[dict[str, Any]]:
     return [flow for flow in resolved["flow"] for _ in range(flow["count"])]
 
 
-def of_linux(resolved: dict[str, Any], ran: virtual_time.Ran) -> Outcome:
+def of_linux(resolved: dict[str, Any], ran: virtual_run.Ran) -> Outcome:
     """From Linux's samples."""
     flows = []
     for number, (flow, samples) in enumerate(zip(_expanded(resolved), ran.flows, strict=True)):
-        start_s = virtual_time.drawn_start_s(flow["start"], resolved["seed"], number)
+        start_s = virtual_hosts.drawn_start_s(flow["start"], resolved["seed"], number)
         rtt_s = parse(flow["rtt"], SECONDS)
         active_s = parse(resolved["duration"], SECONDS) - start_s
         # The SYN counts as a byte that was acknowledged.
@@ -171,7 +171,7 @@ def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
         return Outcome.of_plain(json.loads(file.read_text()))
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as work:
-        found = of_linux(resolved, virtual_time.run(PROGRAM, FilePath(work), "run", told))
+        found = of_linux(resolved, virtual_run.run(PROGRAM, FilePath(work), "run", told))
     # By one rename: what is there is whole.
     part = file.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps(found.plain()) + "\n")

@@ -169,7 +169,7 @@ def test_linux_is_told_all_of_a_scenario() -> None:
         "link forward rate_bps=20000000 delay_ns=4000000 hold_ns=0",
         "queue forward codel limit 60 target 5000us interval 100000us ecn",
         "flow law=reno delay_ns=13000000 start_us=1500000 packet_bytes=1500 ecn=1 sack=0 "
-        "delayed_ack=0 receive_window=1091567615",
+        "delayed_ack=0 receive_window=1091551232",
         "at 2000000 forward rate_bps=0",
         "at 3000000 forward rate_bps=20000000",
         "at 5000000 forward rate_bps=7000000",

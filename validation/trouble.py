@@ -25,7 +25,7 @@ from pathlib import Path as FilePath
 import numpy as np
 
 from lfnlab import Scenario, _core
-from lfnlab.testbed import virtual_time
+from lfnlab.testbed import virtual_run, virtual_time
 
 from . import outcome
 from .draw import Drawn, DrawnFlow, Step
@@ -116,7 +116,7 @@ def linux(drawn: Drawn) -> Passed:
     """Linux's result."""
     told = virtual_time.translated(Scenario.from_toml(drawn.toml()).check().to_document())
     with tempfile.TemporaryDirectory() as work:
-        [flow] = virtual_time.run(outcome.PROGRAM, FilePath(work), "run", told).flows
+        [flow] = virtual_run.run(outcome.PROGRAM, FilePath(work), "run", told).flows
     return of_linux(drawn, flow)
 
 

@@ -24,7 +24,7 @@ from lfnlab.results.store import Store
 from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.statistics import finite
 from lfnlab.testbed import run as testbed
-from lfnlab.testbed import virtual_time
+from lfnlab.testbed import virtual_run, virtual_time
 
 if TYPE_CHECKING:
     from lfnlab.analysis.sawtooth import Trace
@@ -268,5 +268,5 @@ def _linux(
     if program is None or not program.is_file():
         notes["no virtual-time Linux (--linux): no third column"] = None
         return None
-    [flow] = virtual_time.run(program, work, tag, told).flows
-    return sawtooth.since(virtual_time.trace(flow), parse(resolved["warmup"], SECONDS))
+    [flow] = virtual_run.run(program, work, tag, told).flows
+    return sawtooth.since(virtual_run.trace(flow), parse(resolved["warmup"], SECONDS))

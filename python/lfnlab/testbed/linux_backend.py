@@ -25,7 +25,7 @@ from lfnlab.machine import needs_linux
 from lfnlab.results import integrity, provenance
 from lfnlab.results.tables import frame
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
-from lfnlab.testbed import captured, sock_diag, virtual_time
+from lfnlab.testbed import captured, sock_diag, virtual_hosts, virtual_run, virtual_time
 from lfnlab.testbed import run as testbed
 from lfnlab.testbed.linux_laws import CLONE, clone, kernel_law
 from lfnlab.testbed.virtual_network import Network
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from lfnlab.testbed.virtual_hosts import Connection
     from lfnlab.testbed.virtual_network import Link
-    from lfnlab.testbed.virtual_time import Connection, Ran
+    from lfnlab.testbed.virtual_run import Ran
 
 #: Time of a first build, alone and beside other work, and its room on the disk.
 COST = "5 to 25 minutes of two cores, and 1.8 GB"
@@ -115,7 +116,7 @@ class Linux:
 
     def __init__(self) -> None:
         self.build = build()
-        self._memory_mib = virtual_time.USUAL_MIB
+        self._memory_mib = virtual_hosts.USUAL_MIB
 
     def check(self, scenario: _core.Scenario, limit_bytes: int | None = None) -> None:
         """Refuse a scenario that this Linux cannot run.
@@ -127,7 +128,7 @@ class Linux:
         try:
             resolved = json.loads(scenario.resolved)
             virtual_time.translated(resolved, ours=True)
-            self._memory_mib = virtual_time.memory_mib(resolved)
+            self._memory_mib = virtual_hosts.memory_mib(resolved)
         except ScenarioError as error:
             lines = _core.document(scenario.text, scenario.file)[1]
             key = error.key
@@ -168,8 +169,8 @@ class Linux:
 
         with tempfile.TemporaryDirectory(prefix="lfn-linux-", ignore_cleanup_errors=True) as work:
             try:
-                ran = virtual_time.run(self.build.program, Path(work), "run", told, going)
-            except virtual_time.GivenUp:
+                ran = virtual_run.run(self.build.program, Path(work), "run", told, going)
+            except virtual_run.GivenUp:
                 return None
         cost = {"wall_s": time.monotonic() - began_s, "cpu_s": _children_s() - before_s}
         plan = _plan(resolved)
@@ -207,7 +208,7 @@ def _children_s() -> float:
 def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a scenario that the test bed's summary needs."""
     flows: dict[int, dict[str, Any]] = {}
-    connections = virtual_time.connections(resolved)
+    connections = virtual_hosts.connections(resolved)
     network = Network(resolved)
     routes: dict[int, list[dict[str, Any]]] = {}
     changes = list(resolved.get("schedule", []))
@@ -217,7 +218,7 @@ def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
         routes[one.number] += [
             {"from_s": parse(entry["at"], SECONDS), "links": network.route({**flow, **entry})}
             for entry in changes
-            if "flow" in entry and virtual_time.is_of(entry, one)
+            if "flow" in entry and virtual_hosts.is_of(entry, one)
         ]
         packet_bytes = round(parse(flow["packet"], BYTES))
         flows[one.number] = {
@@ -227,8 +228,8 @@ def _plan(resolved: Mapping[str, Any]) -> dict[str, Any]:
             "streams": flow["parallel"],
             "paced": flow["pacing"] or flow["slow_start"] == "none",
             "direction": flow["direction"],
-            "segment_bytes": packet_bytes - virtual_time.HEADERS_BYTES,
-            "wire_bytes": packet_bytes + virtual_time.FRAMING_BYTES,
+            "segment_bytes": packet_bytes - virtual_hosts.HEADERS_BYTES,
+            "wire_bytes": packet_bytes + virtual_hosts.FRAMING_BYTES,
             "rtt_s": parse(flow["rtt"], SECONDS),
             "start_s": one.start_s,
             "stop_s": parse(flow["stop"], SECONDS) if flow.get("stop") else None,
@@ -264,10 +265,10 @@ def _packets(packets: np.ndarray, resolved: Mapping[str, Any]) -> pl.DataFrame:
     network, capture = Network(resolved), resolved["capture"]
     places = {name: place for place, name in enumerate(network.links)}
     tapped = []
-    for one in virtual_time.connections(resolved):
+    for one in virtual_hosts.connections(resolved):
         data, acks = network.routes(one.flow)
         ends = (places[name] for name in (data[0], data[-1], acks[0], acks[-1]))
-        mss = round(parse(one.flow["packet"], BYTES)) - virtual_time.HEADERS_BYTES
+        mss = round(parse(one.flow["packet"], BYTES)) - virtual_hosts.HEADERS_BYTES
         is_reverse = network.is_dumbbell and one.flow["direction"] == "reverse"
         tapped.append(captured.Tapped(mss, is_reverse, *ends))
     links = [places[name] for name in capture["links"]]
@@ -281,7 +282,7 @@ def _udp(ran: Ran, resolved: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     for place, source in enumerate(resolved["udp"]):
         counts = ran.counters[f"udp{place}"]
-        bits = (parse(source["packet"], BYTES) + virtual_time.FRAMING_BYTES) * 8
+        bits = (parse(source["packet"], BYTES) + virtual_hosts.FRAMING_BYTES) * 8
         found.append(
             {
                 "name": source["name"],
@@ -302,7 +303,7 @@ def limits(ran: Ran, resolved: Mapping[str, Any]) -> list[str]:
     """Where a host held a flow back, though the scenario asks for no such limit."""
     found = []
     for place, (one, columns) in enumerate(
-        zip(virtual_time.connections(resolved), ran.flows, strict=True)
+        zip(virtual_hosts.connections(resolved), ran.flows, strict=True)
     ):
         for column, key, what in (
             ("rwnd_lim_us", "receive_window", "receive window, at most 1 GiB in TCP"),

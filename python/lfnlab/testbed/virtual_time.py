@@ -1,55 +1,45 @@
 """A scenario on Linux's own TCP in virtual time, a reference for the simulator.
 
 ``make linux`` builds that kernel, and ``linux/run FOLDER TAG`` runs what ``TAG.scenario`` in the
-folder says. Here a scenario of ours is translated into such a file, and its results are read;
+folder says. Here a scenario of ours is translated into such a file;
+:mod:`lfnlab.testbed.virtual_run` runs it and reads its results, and
 :mod:`lfnlab.testbed.linux_backend` makes stored runs of them.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import subprocess
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis import run_length
-from lfnlab.analysis.sawtooth import Trace
 from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import known
-from lfnlab.errors import LabError, ScenarioError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 from lfnlab.testbed import random_streams
 from lfnlab.testbed.linux_laws import MODULES, kernel_law, why_not_built_in
+from lfnlab.testbed.virtual_hosts import (
+    FRAMING_BYTES,
+    HEADERS_BYTES,
+    LARGEST_BUFFER_BYTES,
+    USUAL_MIB,
+    connections,
+    grown_bytes,
+    is_of,
+    memory_mib,
+    need_of,
+    send_buffers,
+    window_bytes,
+)
 from lfnlab.testbed.virtual_network import Link, Network
 from lfnlab.testbed.virtual_network import refused as _refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
-#: Largest send buffer of a host as Linux is installed, not tuned for long fat networks.
-UNTUNED_SEND_BUFFER = "4MiB"
-FIRST_SEND_BUFFER_BYTES = 16_384
-#: Linux's largest buffer of a socket.
-LARGEST_BUFFER_BYTES = 2**31 - 1
-#: A tuned host's send buffers at first: the largest of a flow and that of all flows, unless more
-#: may be in flight; memory of a full segment by its payload, with a margin.
-FIRST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
-#: While a window grows, each segment is acknowledged at once: as long as with this receive buffer.
-USUAL_BUFFER_BYTES = 128 << 20
-#: TCP's largest window: 16 bits, scaled by 14.
-LARGEST_WINDOW_BYTES = 65535 << 14
-#: The kernel's memory if a run needs no more, what it takes beside buffers, and the most, in MiB.
-USUAL_MIB, OWN_MIB, MOST_MIB = 1500, 400, 7000
-#: Memory of a segment in a send buffer beside its payload (measured: 2,280 bytes for 1,448).
-SEGMENT_OVERHEAD_BYTES = 832
-#: IP and TCP headers, timestamps included.
-HEADERS_BYTES = 52
+    from lfnlab.errors import ScenarioError
+    from lfnlab.testbed.virtual_hosts import Connection
+
 #: The kernel draws jitter in 32 bits of nanoseconds.
 _LONGEST_JITTER_S = 4
 #: The receiving host's buffer, the largest that Linux has: only TCP's own largest window holds a
@@ -60,8 +50,6 @@ TUNED_RECEIVE_BUFFER = (
 #: Linux sorts a local socket's packets by a hash that the socket renews after a timeout or a
 #: duplicate. On a path, headers decide, so a flow stays in its queue.
 ONE_HASH = "sysctl net.core.txrehash=0"
-#: tcp_info's congestion-avoidance states in which the window is being reduced: CWR, Recovery, Loss.
-_REDUCING = (2, 3, 4)
 #: At this rate an ACK takes no time, as in the way back of Linux without a link there.
 _NO_TIME_BPS = 1e12
 _TOP_LEVEL = {
@@ -69,86 +57,16 @@ _TOP_LEVEL = {
     *("udp", "capture", "schedule"),
 }
 _NO_SETTING = ("initial_ssthresh", "burst", "misbehaves", "breakers")
-#: Connections, sources of UDP and changes of a run, the shortest interval of samples and the
+#: Sources of UDP and changes of a run, the shortest interval of samples and the
 #: smallest packet, as linux/scenario.h and linux/scenario.c have them.
-MOST_CONNECTIONS, MOST_SOURCES, MOST_CHANGES = 200, 20, 1000
+MOST_SOURCES, MOST_CHANGES = 20, 1000
 SHORTEST_SAMPLE_US, LEAST_PACKET_BYTES = 100, 100
-FRAMING_BYTES = 14
 #: A stored run looks at its flows so often, or at each sample.
 _LOOK_EVERY_US = 5000
-#: Seconds between two looks whether a run is to be given up.
-_TURN_S = 0.2
-
-
-class Connection(NamedTuple):
-    """One connection of a flow. A flow with parallel streams has several."""
-
-    number: int
-    """Of the flow, from 0."""
-    key: str
-    """Of the flow's table in the scenario."""
-    flow: Mapping[str, Any]
-    start_s: float
-    size_bytes: int | None
-
-
-class GivenUp(Exception):
-    """A run was ended because its caller gave it up."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """Tables of a run of Linux."""
-
-    #: The samples of each flow: columns by their names in the file.
-    flows: tuple[dict[str, np.ndarray], ...]
-    #: Counters of TCP by host: "a" sends, "b0", "b1" ... receive.
-    counters: dict[str, dict[str, int]]
-    #: Counters of each link's queue, as ``tc -s`` shows them, by the link's number in the kernel;
-    #: none of a link that takes no time.
-    queues: dict[int, dict[str, Any]]
-    #: The samples of all links' queues, in one table.
-    links: dict[str, np.ndarray]
-    #: Packets at the hosts, as ``linux/capture.h`` has them.
-    packets: np.ndarray | None = None
-
-    @property
-    def queue(self) -> dict[str, Any]:
-        """Of the bottleneck of a dumbbell."""
-        return self.queues[0]
 
 
 def _nanoseconds(text: str) -> int:
     return round(parse(text, SECONDS) * 1e9)
-
-
-def connections(resolved: Mapping[str, Any]) -> list[Connection]:
-    """The connections of a scenario, in the order of its flows, with the simulator's starts."""
-    found: list[Connection] = []
-    number = 0
-    for group, flow in enumerate(resolved["flow"]):
-        streams = flow["parallel"]
-        size_bytes = round(parse(flow["size"], BYTES)) if flow.get("size") else None
-        for _ in range(flow["count"]):
-            start_s = drawn_start_s(flow["start"], resolved["seed"], number)
-            for stream in range(streams):
-                share = None
-                if size_bytes is not None:
-                    share = size_bytes // streams + (stream < size_bytes % streams)
-                found.append(Connection(number, f"flow[{group}]", flow, start_s, share))
-            number += 1
-        if len(found) > MOST_CONNECTIONS:
-            raise _refused(f"flow[{group}]", f"it has at most {MOST_CONNECTIONS} connections")
-    return found
-
-
-def drawn_start_s(text: str, seed: int, number: int) -> float:
-    """When a flow begins; drawn as ``crates/scenario/src/config.rs`` draws it."""
-    if not text.startswith("uniform("):
-        return parse(text, SECONDS)
-    bounds = text.removeprefix("uniform(").removesuffix(")").split(",")
-    low_s, high_s = (parse(bound.strip(), SECONDS) for bound in bounds)
-    return low_s + (high_s - low_s) * next(random_streams.uniform(seed, f"flow[{number}].start"))
 
 
 def _queue(
@@ -286,27 +204,6 @@ def _jitter(link: Link, seed: int) -> str:
     return f" jitter_ns={_nanoseconds(jitter['high'])} jitter_seed={seed}"
 
 
-def _grown_bytes(mss: int) -> int:
-    """A window that is no limit: TCP's largest, at which it begins, and the growth in 128 MiB."""
-    share = 256 * mss // (mss + SEGMENT_OVERHEAD_BYTES)
-    if share <= 128:
-        return LARGEST_BUFFER_BYTES // 2
-    return LARGEST_WINDOW_BYTES + (share - 128) * (USUAL_BUFFER_BYTES >> 8)
-
-
-def _window_bytes(flow: Mapping[str, Any]) -> int | None:
-    """The whole segments of its receive window; None if TCP's own is the smaller."""
-    if (said := flow.get("receive_window")) is None:
-        return None
-    mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
-    if "packets" in said:
-        segments = int(float(said.partition(" ")[0]))
-    else:
-        segments = int(parse(said, BYTES)) // mss
-    window = max(segments, 1) * mss
-    return window if window < LARGEST_WINDOW_BYTES else None
-
-
 def _flow(connection: Connection, network: Network, *, ours: bool) -> str:
     flow = connection.flow
     data, acks = network.routes(flow)
@@ -357,7 +254,7 @@ def _flow(connection: Connection, network: Network, *, ours: bool) -> str:
     if window != "10":
         words.append(f"initial_window={window}")
     mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
-    words.append(f"receive_window={_window_bytes(flow) or _grown_bytes(mss)}")
+    words.append(f"receive_window={window_bytes(flow) or grown_bytes(mss)}")
     return " ".join([*words, *_application(flow.get("application"))])
 
 
@@ -367,132 +264,6 @@ def _application(application: Mapping[str, str] | None) -> Iterator[str]:
         yield f"write_bps={parse(application['rate'], BITS_PER_S):.0f}"
         for key in (key for key in ("on", "off") if key in application):
             yield f"{key}_us={_nanoseconds(application[key]) // 1000}"
-
-
-class _Need(NamedTuple):
-    """Most data that the hosts of a run hold."""
-
-    flows: int
-    flight_bytes: float
-    """Memory of the segments that may be unacknowledged in all flows together."""
-    payload_bytes: float
-    """That a run can send."""
-
-
-def _need(resolved: Mapping[str, Any], network: Network, flows: Sequence[Connection]) -> _Need:
-    """Twice path and buffers at the largest rates and delays, as slow start overshoots."""
-    schedule = resolved.get("schedule", [])
-
-    def most(name: str, key: str, unit: Any) -> float:
-        said = [network.links[name].table[key]]
-        said += [entry[key] for entry in schedule if entry.get("link") == name and key in entry]
-        return max(parse(one, unit) for one in said)
-
-    rates = {name: most(name, "rate", BITS_PER_S) for name in network.links}
-    delays = {name: most(name, "delay", SECONDS) for name in network.links}
-    groups: dict[tuple[str, ...], tuple[float, float]] = {}
-    taken: set[str] = set()
-    overhead = 1.0
-    for one in flows:
-        flow = one.flow
-        data, acks = network.routes(flow)
-        own_s = parse(flow["rtt"], SECONDS) - network.delay_s(data) - network.delay_s(acks)
-        ways = [(data, acks)]
-        ways += [
-            network.routes({**flow, **entry})
-            for entry in schedule
-            if "flow" in entry and is_of(entry, one)
-        ]
-        wire_bytes = parse(flow["packet"], BYTES) + FRAMING_BYTES
-        overhead = max(overhead, 1 + SEGMENT_OVERHEAD_BYTES / (wire_bytes - 66))
-        pipe = 0.0
-        for there, back in ways:
-            taken |= set(there)
-            rate_bps = min(rates[name] for name in there)
-            rtt_s = max(own_s, 0) + sum(delays[name] for name in (*there, *back))
-            waiting = 0.0
-            for name in there:
-                size = network.links[name].table["queue"]["size"]
-                packets = run_length.queue_packets(size, rates[name], rtt_s, wire_bytes)
-                waiting += packets * wire_bytes
-            pipe = max(pipe, rate_bps / 8 * rtt_s + waiting)
-        window = _window_bytes(flow) or LARGEST_WINDOW_BYTES
-        before, largest = groups.get(tuple(data), (0.0, 0.0))
-        flight = min(window, 2 * pipe, one.size_bytes or math.inf)
-        groups[tuple(data)] = before + flight, max(largest, pipe)
-    flight_bytes = sum(min(total, 2 * pipe) for total, pipe in groups.values())
-    fastest_bps = max(rates[name] for name in taken)
-    payload_bytes = parse(resolved["duration"], SECONDS) * fastest_bps / 8
-    return _Need(len(flows), overhead * min(flight_bytes, payload_bytes), payload_bytes)
-
-
-def _first_buffer_bytes(need: _Need) -> float:
-    """A flow's send buffer at first: what it may have in flight, so that its writer never waits."""
-    usual = min(BUFFERS_BYTES / need.flows, FIRST_BUFFER_BYTES)
-    room = max(usual, min(need.flight_bytes / need.flows, LARGEST_BUFFER_BYTES))
-    return min(room, need.payload_bytes * BUFFER_PER_PAYLOAD)
-
-
-def memory_mib(resolved: Mapping[str, Any]) -> int:
-    """Memory of the kernel for a run, in MiB.
-
-    Raises:
-        ScenarioError: it needs more than :data:`MOST_MIB`.
-    """
-    network, flows = Network(resolved), connections(resolved)
-    need = _need(resolved, network, flows)
-    # A send buffer grows to twice what is in flight; what waits on the path is in it, too.
-    sizes = [line.split() for line in _send_buffers([one.flow for one in flows], need)]
-    first, most = map(int, sizes[0][2:] if sizes else (0, LARGEST_BUFFER_BYTES))
-    held = min(need.flows * most, max(need.flows * first, 2 * need.flight_bytes))
-    needed_mib = (
-        OWN_MIB + math.ceil(1.1 * held / (1 << 20)) + 4 * (len(flows) + 1) * ("capture" in resolved)
-    )
-    if needed_mib > MOST_MIB:
-        raise _refused(
-            "flow[0]",
-            f"what its flows may have in flight needs {needed_mib / 1000:.1f} GB of memory there, "
-            f"and it has at most {MOST_MIB / 1000:g} GB: fewer flows, a smaller receive_window, "
-            "queue, rate or rtt",
-        )
-    return max(needed_mib, USUAL_MIB)
-
-
-def _send_buffers(flows: Sequence[Mapping[str, Any]], need: _Need) -> list[str]:
-    """Flows share their sending host, which is tuned or as Linux is installed.
-
-    A tuned one holds all that a run can send: a writer that waits for a full buffer leaves segments
-    with PSH, which the receiver acknowledges at once.
-    """
-    said: set[str | None] = {flow.get("send_buffer") for flow in flows}
-    buffer = next(iter(said)) if len(said) == 1 else None
-    if buffer is not None and buffer.startswith("linux"):
-        sizes = buffer.removeprefix("linux").split() or [UNTUNED_SEND_BUFFER]
-        most = parse(sizes[-1], BYTES)
-        first = parse(sizes[0], BYTES) if len(sizes) > 1 else FIRST_SEND_BUFFER_BYTES
-        if max(first, most) <= LARGEST_BUFFER_BYTES:
-            return [f"sysctl net.ipv4.tcp_wmem=4096 {first:.0f} {most:.0f}"]
-    elif buffer is not None and "packets" not in buffer:
-        mss = min(parse(flow["packet"], BYTES) for flow in flows) - HEADERS_BYTES
-        room = parse(buffer, BYTES) * (1 + SEGMENT_OVERHEAD_BYTES / mss)
-        if room <= LARGEST_BUFFER_BYTES:
-            return [f"sysctl net.ipv4.tcp_wmem=4096 {room:.0f} {room:.0f}"]
-    if said != {None}:
-        raise _refused(
-            "flow[0].send_buffer",
-            'all flows say "linux" there, or the same bytes, with "linux" or without, at most '
-            f"{LARGEST_BUFFER_BYTES >> 20} MiB with headers, or none says anything",
-        )
-    room, least, usual = _first_buffer_bytes(need), FIRST_BUFFER_BYTES // 32, 4096
-    if room <= least:
-        return []
-    return [f"sysctl net.ipv4.tcp_wmem={usual} {int(room)} {LARGEST_BUFFER_BYTES}"]
-
-
-def is_of(entry: Mapping[str, Any], connection: Connection) -> bool:
-    """Whether an entry of the schedule is of a connection's group of flows."""
-    group = int(connection.key.removeprefix("flow[").removesuffix("]"))
-    return entry["flow"] in (connection.flow.get("name", group), group)
 
 
 def _schedule(
@@ -784,114 +555,5 @@ def translated(
         lines.append(f"capture from_us={from_us} to_us={to_us} packets={most}")
     if any(link.table["queue"]["kind"] == "fq-codel" for link in network.links.values()):
         lines.append(ONE_HASH)
-    buffers = _send_buffers([one.flow for one in flows], _need(resolved, network, flows))
+    buffers = send_buffers([one.flow for one in flows], need_of(resolved, network, flows))
     return "\n".join([*lines, TUNED_RECEIVE_BUFFER, *buffers, *more]) + "\n"
-
-
-#: A recorded packet, ``struct captured`` of linux/capture.h.
-_CAPTURED = np.dtype(
-    [
-        ("at_ns", "<i8"),
-        ("bytes", "<u4"),
-        ("flow", "<u2"),
-        ("receiver", "u1"),
-        ("leaves", "u1"),
-        ("head", "u1", 112),
-    ]
-)
-
-
-def run(
-    program: Path,
-    work: Path,
-    tag: str,
-    scenario: str,
-    going: Callable[[float], bool] | None = None,
-) -> Ran:
-    """Run what :func:`translated` gave; its files are ``work/TAG.*``.
-
-    Args:
-        program: ``linux/run``.
-        work: folder of the files.
-        tag: begins their names.
-        scenario: the text.
-        going: told at intervals how far the run is, in seconds of the scenario; returns whether it
-            is still wanted.
-
-    Raises:
-        LabError: it failed; the text has the kernel's last lines.
-        GivenUp: it was not wanted any more.
-    """
-    work.mkdir(parents=True, exist_ok=True)
-    (work / f"{tag}.scenario").write_text(scenario, encoding="ascii")
-    # Whoever kills this process ends the kernel too.
-    command = ["setpriv", "--pdeathsig", "TERM", str(program), str(work), tag]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
-        while process.poll() is None:
-            try:
-                process.wait(None if going is None else _TURN_S)
-            except subprocess.TimeoutExpired:
-                if going is not None and not going(_reached_s(work / f".{tag}.run/run.links.csv")):
-                    process.terminate()
-                    process.wait()
-                    raise GivenUp from None
-        assert process.stderr is not None
-        said = process.stderr.read()
-    if process.returncode:
-        raise LabError(said.strip())
-    return ran(work, tag)
-
-
-def _reached_s(samples: Path) -> float:
-    """The time of the last whole row that is in the file."""
-    try:
-        with samples.open("rb") as file:
-            file.seek(max(samples.stat().st_size - 200, 0))
-            rows = file.read().splitlines()[1:-1]
-    except OSError:
-        return 0.0
-    return int(rows[-1].split(b",")[0]) / 1e6 if rows else 0.0
-
-
-def ran(work: Path, tag: str) -> Ran:
-    """The results of a run that is done."""
-    counters = json.loads((work / f"{tag}.json").read_text())
-    flows: list[dict[str, np.ndarray]] = []
-    shown: list[Any] = []
-    while (file := work / f"{tag}.flow{len(flows)}.csv").exists():
-        flows.append(_columns(file))
-    queues: dict[int, dict[str, Any]] = {}
-    while (file := work / f"{tag}.link{len(shown)}.json").exists():
-        shown.append(json.loads(file.read_text()))
-    for number, all_of in enumerate(shown):
-        for queue in all_of:
-            if queue.get("handle") == "10:":
-                queues[number] = queue
-    packets = work / f"{tag}.packets"
-    return Ran(
-        tuple(flows),
-        counters,
-        queues,
-        _columns(work / f"{tag}.links.csv"),
-        np.fromfile(packets, _CAPTURED) if packets.exists() else None,
-    )
-
-
-def _columns(samples: Path) -> dict[str, np.ndarray]:
-    table = pl.read_csv(samples, infer_schema=False).cast(pl.Float64)
-    return {column.name: column.to_numpy() for column in table if len(column)}
-
-
-def trace(flow: Mapping[str, np.ndarray]) -> Trace:
-    """The samples of one flow."""
-    ssthresh = flow["ssthresh"]
-    return Trace(
-        time_s=flow["t_us"] / 1e6,
-        cwnd_segments=flow["cwnd"],
-        ssthresh_segments=np.where(ssthresh >= 2**31 - 1, np.inf, ssthresh),
-        reducing=np.isin(flow["ca"], _REDUCING),
-        drops=flow["qdrops"],
-        delivered_b=flow["bytes_acked"],
-        rtt_s=flow["rtt_us"] / 1e6,
-    )

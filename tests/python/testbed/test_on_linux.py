@@ -28,7 +28,9 @@ from lfnlab.testbed import (
     linux_backend,
     linux_laws,
     random_streams,
+    virtual_hosts,
     virtual_network,
+    virtual_run,
     virtual_time,
 )
 
@@ -109,9 +111,9 @@ def test_a_receive_window_is_whole_segments_up_to_that_of_tcp() -> None:
             line for line in told(PATH + FLOW + f'receive_window = "{said}"\n') if "law" in line
         ]
         assert flow.endswith(f" receive_window={bytes_said}")
-    # Without a limit: half of the buffer, and the growth that 128 MiB have with 162/256 of payload.
+    # Without a limit: the largest of TCP, and the growth that 128 MiB have with 162/256 of payload.
     [flow] = [line for line in told(PATH + FLOW + 'receive_window = "2GB"\n') if "law" in line]
-    assert flow.endswith(f" receive_window={2**30 - 1 + (162 - 128) * 2**19}")
+    assert flow.endswith(f" receive_window={(65535 << 14) + (162 - 128) * 2**19}")
 
 
 def test_hosts_have_the_largest_buffers_and_the_memory_for_what_may_be_in_flight() -> None:
@@ -121,11 +123,11 @@ def test_hosts_have_the_largest_buffers_and_the_memory_for_what_may_be_in_flight
     [wmem] = [line for line in told(long) if "tcp_wmem" in line]
     # Twice 2 BDP of 150 MB, as slow start overshoots, and 57 % for each segment's own memory.
     assert int(wmem.split()[2]) == pytest.approx(2 * 2 * 150e6 * 1.575, rel=0.01)
-    assert virtual_time.memory_mib(resolved(long)) == pytest.approx(400 + 1.1 * 1802, rel=0.01)
+    assert virtual_hosts.memory_mib(resolved(long)) == pytest.approx(400 + 1.1 * 1802, rel=0.01)
     filled = long + 'send_buffer = "900MB"\n'
-    assert virtual_time.memory_mib(resolved(filled)) == pytest.approx(400 + 1.1 * 1352, rel=0.01)
+    assert virtual_hosts.memory_mib(resolved(filled)) == pytest.approx(400 + 1.1 * 1352, rel=0.01)
     short = long + 'receive_window = "1MB"\n'
-    assert virtual_time.memory_mib(resolved(short)) == virtual_time.USUAL_MIB
+    assert virtual_hosts.memory_mib(resolved(short)) == virtual_hosts.USUAL_MIB
 
 
 def test_a_route_is_told_by_numbers_of_links_now_and_later() -> None:
@@ -191,7 +193,7 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
     flow = FLOW + 'count = 3\nstart = "uniform(0s, 2s)"\nparallel = 2\n'
     text = PATH.replace('"3s"', '"3s"\nseed = 7') + FLOW + flow
     simulated = execute(Scenario.from_toml(text), out=tmp_path).runs[0].summary["flows"]
-    connections = virtual_time.connections(resolved(text))
+    connections = virtual_hosts.connections(resolved(text))
     assert [one.number for one in connections] == [0, 1, 1, 2, 2, 3, 3]
     starts_s = [one.start_s for one in connections if one.number][::2]
     assert starts_s == pytest.approx([flow["start_s"] for flow in simulated[1:]], abs=1e-12)
@@ -361,7 +363,7 @@ def test_a_host_that_held_a_flow_back_is_named_unless_the_scenario_asks_for_it()
         "sndbuf_lim_us": np.array([0, 0, 0, 1e6]),
     }
     counters = {"machine": {"pages_searched": 7}, "b0": {"OfoPruned": 3, "TCPTimeouts": 2}}
-    ran = virtual_time.Ran((columns,), counters, {}, {})
+    ran = virtual_run.Ran((columns,), counters, {}, {})
     assert linux_backend.limits(ran, resolved(PATH + FLOW)) == [
         "connection 0 waited 0.253 s for its receive window, at most 1 GiB in TCP",
         "connection 0 waited 1 s for its send buffer, at most 2 GiB in Linux",
@@ -402,7 +404,7 @@ def test_samples_of_linux_become_the_tables_of_a_run() -> None:
     }
     queue = {"kind": "pfifo", "drops": 4, "packets": 500}
     both = (samples(flow), samples(flow))
-    ran = virtual_time.Ran(both, {}, {0: queue}, {k: np.array(v) for k, v in links.items()})
+    ran = virtual_run.Ran(both, {}, {0: queue}, {k: np.array(v) for k, v in links.items()})
     found = linux_backend._found(ran, plan)
     tables = linux_backend._tables(ran, found, plan)
     assert tables["flows"]["cwnd_seg"].to_list() == [20, 40, 28]
@@ -454,7 +456,7 @@ def test_two_runs_are_the_same_bytes_and_two_seeds_are_not(tmp_path: Path) -> No
 
 @needs_build
 def test_every_machine_has_the_same_bytes(tmp_path: Path) -> None:
-    release, digest = "6.12.117", "22419a424d2441a3"
+    release, digest = "6.12.117", "b8159f506322eda5"
     if (here := linux_backend.build().release) != release:
         pytest.skip(f"the digest is of Linux {release}, and this build is {here}")
     scenario = Scenario.from_toml(LOSSY + FLOW.replace("htcp-be", "cubic:linux"))
@@ -465,7 +467,7 @@ def test_every_machine_has_the_same_bytes(tmp_path: Path) -> None:
 def counted(text: str, work: Path, *, look_us: int = 5000) -> list[int]:
     """Drops of the queue, then segments received, sent and sent again by each host."""
     told_it = "\n".join(told(text)).replace("sample_us=5000", f"sample_us={look_us}")
-    ran = virtual_time.run(linux_backend.build().program, work, "a", told_it + "\n")
+    ran = virtual_run.run(linux_backend.build().program, work, "a", told_it + "\n")
     names = ("InSegs", "OutSegs", "RetransSegs")
     hosts = [[host.get(name, 0) for name in names] for host in ran.counters.values()]
     return [ran.queue["drops"], *(count for host in hosts if any(host) for count in host)]
@@ -482,12 +484,12 @@ SIZED += FLOW.replace("htcp-be", "cubic:linux").replace("40ms", "100ms") + 'size
         (
             ("3s", "300Mbit/s", 'queue = { size = "0.25bdp" }'),
             ("cubic", "40ms", ""),
-            [321, 33425, 61675, 321, 61169, 33673, 0],
+            [321, 33423, 61676, 321, 61169, 33670, 0],
         ),
         (
             ("3s", "1Gbit/s", 'queue = { size = "0.25bdp" }'),
             ("htcp", "80ms", 'packet = "9000B"'),
-            [545, 14206, 25777, 545, 25384, 14453, 0],
+            [545, 14205, 25777, 545, 25385, 14452, 0],
         ),
         (
             ("5s", "100Mbit/s", "loss = 0.001"),
@@ -497,7 +499,7 @@ SIZED += FLOW.replace("htcp-be", "cubic:linux").replace("40ms", "100ms") + 'size
         (
             ("6s", "50Mbit/s", 'queue = { size = "1bdp" }'),
             ("cubic", "100ms", 'stop = "3s"'),
-            [42, 7983, 10354, 42, 10353, 7983, 0],
+            [42, 7979, 10358, 42, 10357, 7979, 0],
         ),
         (
             ("10s", "256kbit/s", 'queue = { size = "6 packets" }'),
@@ -512,8 +514,9 @@ def test_the_ends_send_and_acknowledge_as_programs_do(
 ) -> None:
     """Ends that call Linux for each segment and copy its payload had the same counts.
 
-    Where the window passes 64 kB, that was with a receive buffer of 128 MiB. With one of 2 GiB some
-    ACKs cover other segments: 2 to 40 more or fewer, and equal drops.
+    Where the window passes 64 kB, that was with a receive buffer of 128 MiB. With one of 2 GiB,
+    and programs that wake up at their time, some ACKs cover other segments: 2 to 40 more or fewer,
+    and equal drops.
     """
     if (release := linux_backend.build().release) != "6.12.117":
         pytest.skip(f"the counts are of Linux 6.12.117, and this build is {release}")
@@ -628,9 +631,9 @@ def test_udp_has_the_same_packets_as_in_the_simulator(tmp_path: Path) -> None:
     forward = [run.table("queues").filter(link=0) for run in runs]
     for column in ("packets", "drops", "sent_bytes"):
         ours, its = (table[column].to_numpy().astype(float) for table in forward)
-        # A packet of 1514 bytes may arrive or leave at a sample.
-        one = 1514 if column == "sent_bytes" else 1
-        assert np.abs(ours[: len(its)] - its[: len(ours)]).max() <= one
+        # At a sample one packet of 1514 bytes may arrive and another leave.
+        most = 1514 if column == "sent_bytes" else 2
+        assert np.abs(ours[: len(its)] - its[: len(ours)]).max() <= most
 
 
 @needs_build
@@ -663,7 +666,7 @@ def test_a_limit_of_a_host_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     flow = FLOW.replace("htcp-be", "reno:linux")
     document = resolved(PATH + flow)
     program = linux_backend.build().program
-    ran = virtual_time.run(program, tmp_path, "a", virtual_time.translated(document))
+    ran = virtual_run.run(program, tmp_path, "a", virtual_time.translated(document))
     assert linux_backend.limits(ran, document) == []
     small = "sysctl net.ipv4.tcp_rmem=4096 65536 65536"
     monkeypatch.setattr(virtual_time, "TUNED_RECEIVE_BUFFER", small)
