@@ -553,6 +553,18 @@ static int enter_link(const struct scenario *scenario, int link, int *device)
 	return qdisc_open();
 }
 
+static void sample_flows(const struct scenario *scenario, int64_t at_us, FILE *const *files, const int *tcp,
+			 const struct queue_counters *counters)
+{
+	for (int i = 0; i < scenario->flows; i++) {
+		const struct flow *flow = &scenario->flow[i];
+
+		if (at_us > flow->start_us)
+			flow_sample(files[i], tcp[i], at_us,
+				    &counters[flow->data.count ? flow->data.links[0] : flow->reverse]);
+	}
+}
+
 /* At every sample a row for each link that has a queue, and for each flow that has begun. */
 static void sample(const struct scenario *scenario, const char *tag, const int *tcp)
 {
@@ -571,7 +583,7 @@ static void sample(const struct scenario *scenario, const char *tag, const int *
 	for (int way = 0; way < links; way++)
 		sockets[way] = enter_link(scenario, way, &devices[way]);
 	fputs("t_us,link,waiting,waiting_bytes,drops,packets,bytes,overlimits\n", out);
-	for (int64_t at = 0, end = scenario->duration_us; at <= end; at += scenario->sample_us) {
+	for (int64_t at = 0; at <= scenario->duration_us; at += scenario->sample_us) {
 		sleep_until_us(BEGIN_US + at);
 		for (int way = 0; way < links; way++) {
 			struct queue_counters *seen = &counters[way];
@@ -583,20 +595,12 @@ static void sample(const struct scenario *scenario, const char *tag, const int *
 				seen->waiting_bytes, seen->drops, seen->packets, (unsigned long long)seen->bytes,
 				seen->overlimits);
 		}
-		for (int i = 0; i < scenario->flows; i++) {
-			const struct flow *flow = &scenario->flow[i];
-
-			if (at > flow->start_us)
-				flow_sample(flows[i], tcp[i], at,
-					    &counters[flow->data.count ? flow->data.links[0] : flow->reverse]);
-		}
-		/* The counts of flows at the end, whatever the interval of samples. */
-		if (at < end && at + scenario->sample_us > end) {
-			sleep_until_us(BEGIN_US + end);
-			for (int i = 0; i < scenario->flows; i++)
-				if (end > scenario->flow[i].start_us)
-					flow_sample(flows[i], tcp[i], end, &counters[0]);
-		}
+		sample_flows(scenario, at, flows, tcp, counters);
+	}
+	/* What flows have counted at the end, whatever the interval of samples. */
+	if (scenario->duration_us % scenario->sample_us) {
+		sleep_until_us(BEGIN_US + scenario->duration_us);
+		sample_flows(scenario, scenario->duration_us, flows, tcp, counters);
 	}
 	fclose(out);
 	for (int i = 0; i < scenario->flows; i++)

@@ -526,6 +526,15 @@ def test_the_ends_send_and_acknowledge_as_programs_do(
 
 
 @needs_build
+def test_flows_are_seen_at_the_end_of_a_run_whatever_the_interval(tmp_path: Path) -> None:
+    text = PATH.replace('"3s"', '"2.986s"') + FLOW.replace("htcp-be", "reno:linux")
+    told_it = virtual_time.translated(resolved(text))
+    [flow] = virtual_run.run(linux_backend.build().program, tmp_path, "a", told_it).flows
+    assert flow["t_us"][-2:].tolist() == [2_980_000, 2_986_000]
+    assert flow["bytes_acked"][-1] > flow["bytes_acked"][-2]
+
+
+@needs_build
 def test_a_look_changes_no_segment(tmp_path: Path) -> None:
     seen = [counted(SIZED, tmp_path / str(us), look_us=us) for us in (500, 3000, 5000, 10000)]
     assert seen == seen[:1] * 4
