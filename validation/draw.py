@@ -18,7 +18,7 @@ from lfnlab.testbed.linux_laws import MODULES
 #: Linux's modules; and our laws that run in its kernel.
 LAWS = tuple(sorted(MODULES))
 OURS = tuple(sorted(law.name for law in kernel.laws()))
-#: What a scenario may cost: packets at the bottleneck, 50 µs of CPU each in Linux.
+#: What a scenario may cost: packets at the bottleneck, 10 µs of CPU each in Linux.
 MOST_PACKETS = 120_000
 FRAMING_B = 14
 JUMBO_B, USUAL_B = 9000, 1500

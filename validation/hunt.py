@@ -75,7 +75,7 @@ FEW, MANY = SAME_LOSSES, 32
 #: Runs of Linux that the shrinking of one scenario may take.
 SHRINKING = 25
 #: CPU of Linux for a packet, in s, and how many scenarios need more phases, as in the hunts so far.
-PACKET_S, DIFFER = 50e-6, 0.15
+PACKET_S, DIFFER = 10e-6, 0.35
 
 
 @dataclass(frozen=True)
