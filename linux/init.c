@@ -597,7 +597,7 @@ static void sample(const struct scenario *scenario, const char *tag, const int *
 		}
 		sample_flows(scenario, at, flows, tcp, counters);
 	}
-	/* What flows have counted at the end, whatever the interval of samples. */
+	/* The flows once more at the end of the run, whatever the interval of samples. */
 	if (scenario->duration_us % scenario->sample_us) {
 		sleep_until_us(BEGIN_US + scenario->duration_us);
 		sample_flows(scenario, scenario->duration_us, flows, tcp, counters);
