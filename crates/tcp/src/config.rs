@@ -114,8 +114,8 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// A duplicate segment is reported in the first SACK block (DSACK, RFC 2883); needs `sack`.
     pub dsack: bool,
-    /// SACK compression: from the fourth duplicate ACK on, ACKs wait for up to this long (and at
-    /// most 5 % of `rtt_hint`); `None`: every out-of-order segment is acknowledged at once.
+    /// SACK compression: from the fourth duplicate ACK on, ACKs wait for this long (at most 5 % of `rtt_hint`), and the
+    /// 0.1 ms that Linux's timer may be late; `None`: every out-of-order segment is acknowledged at once.
     pub sack_compression: Option<Time>,
     /// The receiver's idea of the round-trip time.
     pub rtt_hint: Time,

@@ -23,6 +23,9 @@ const DUP_ACKS_UNCOMPRESSED: u32 = 3;
 /// SACK blocks that Linux counts on in an ACK: if more ranges changed, the ACK that compression holds back leaves before
 /// another one does (measured on Linux 6.12: where every second pair is lost, each pair has its ACK).
 const RANGES_CERTAIN: usize = 2;
+/// How late the timer of SACK compression is on a host without another timer of its kind (Linux tcp_comp_sack_slack_ns;
+/// measured on 6.12: the whole slack).
+const COMPRESSION_SLACK: Time = Time::from_us(100);
 /// ACKs that compression may hold back (Linux tcp_comp_sack_nr).
 const COMPRESSED_MAX: u32 = 44;
 /// Segments acknowledged at once after a mark that begins an echo and, where marks are echoed until the sender
@@ -187,7 +190,7 @@ impl Receiver {
             delayed_ack_timeout: config.delayed_ack_timeout,
             compression: config
                 .sack_compression
-                .map_or(Time::NEVER, |most| most.min(Time(config.rtt_hint.0 / 20))),
+                .map_or(Time::NEVER, |most| most.min(Time(config.rtt_hint.0 / 20)).after(COMPRESSION_SLACK)),
             received: 0,
             duplicates: 0,
             skipped: 0,
