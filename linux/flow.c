@@ -68,7 +68,7 @@ void receive(const struct flow *flow, int port)
 static const char header[] =
 	"t_us,cwnd,ssthresh,rtt_us,minrtt_us,ca,unacked,sacked,lost,retrans_out,total_retrans,bytes_acked,"
 	"snd_wnd,rwnd_lim_us,sndbuf_lim_us,pacing,qlen,qdrops,qpkts,timeouts,rto_us,reordering,dsacks,"
-	"delivered_ce,rcv_ooo\n";
+	"delivered_ce,rcv_ooo,notsent\n";
 
 FILE *flow_samples(const char *tag, int number)
 {
@@ -90,14 +90,15 @@ void flow_sample(FILE *out, int tcp, int64_t time_us, const struct queue_counter
 	socklen_t bytes = sizeof info;
 
 	getsockopt(tcp, IPPROTO_TCP, TCP_INFO, &info, &bytes);
-	fprintf(out, "%lld,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%u,%llu,%llu,%llu,%u,%u,%u,%u,%u,%u,%u,%u,%u\n",
+	fprintf(out, "%lld,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%u,%llu,%llu,%llu,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u\n",
 		(long long)time_us, info.tcpi_snd_cwnd, info.tcpi_snd_ssthresh, info.tcpi_rtt,
 		info.tcpi_min_rtt, info.tcpi_ca_state, info.tcpi_unacked, info.tcpi_sacked, info.tcpi_lost,
 		info.tcpi_retrans, info.tcpi_total_retrans, (unsigned long long)info.tcpi_bytes_acked,
 		info.tcpi_snd_wnd, (unsigned long long)info.tcpi_rwnd_limited,
 		(unsigned long long)info.tcpi_sndbuf_limited, (unsigned long long)info.tcpi_pacing_rate,
 		queue->waiting, queue->drops, queue->packets, info.tcpi_total_rto, info.tcpi_rto,
-		info.tcpi_reordering, info.tcpi_dsack_dups, info.tcpi_delivered_ce, info.tcpi_rcv_ooopack);
+		info.tcpi_reordering, info.tcpi_dsack_dups, info.tcpi_delivered_ce, info.tcpi_rcv_ooopack,
+		info.tcpi_notsent_bytes);
 }
 
 /* Most unsent data until the receiver has opened its window. */

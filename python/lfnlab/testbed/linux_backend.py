@@ -316,6 +316,8 @@ def limits(ran: Ran, resolved: Mapping[str, Any]) -> list[str]:
             waited_s = np.ptp(columns[column][opened[0] :]) / 1e6 if len(opened) else 0.0
             if waited_s > 0:
                 found.append(f"connection {place} waited {waited_s:.3g} s for its {what}")
+            elif key == "send_buffer" and (empty := _looks_without_data(one, columns)):
+                found.append(f"connection {place} had no new data at {empty} samples: its {what}")
     for host, counters in ran.counters.items():
         found += [
             f"{host} counted {counters[name]} {name}" for name in _OF_MEMORY if counters.get(name)
@@ -323,6 +325,13 @@ def limits(ran: Ran, resolved: Mapping[str, Any]) -> list[str]:
     if ran.counters["machine"]["pages_searched"]:
         found.append("the kernel was short of memory")
     return found
+
+
+def _looks_without_data(one: Connection, columns: Mapping[str, np.ndarray]) -> int:
+    """Linux counts no wait for a buffer that retransmissions fill."""
+    if one.size_bytes is not None or one.flow.get("application") or one.flow.get("stop"):
+        return 0
+    return int(np.count_nonzero((columns["bytes_acked"] > 1) & (columns["notsent"] == 0)))
 
 
 def _found(ran: Ran, plan: dict[str, Any]) -> dict[str, Any]:

@@ -156,9 +156,12 @@ def need_of(resolved: Mapping[str, Any], network: Network, flows: Sequence[Conne
 
 
 def _first_buffer_bytes(need: Need) -> float:
-    """A flow's send buffer at first: what it may have in flight, so that its writer never waits."""
+    """A flow's send buffer at first: as the simulator's, four times path and buffers.
+
+    A long recovery has several windows unacknowledged.
+    """
     usual = min(BUFFERS_BYTES / need.flows, FIRST_BUFFER_BYTES)
-    room = max(usual, min(need.flight_bytes / need.flows, LARGEST_BUFFER_BYTES))
+    room = max(usual, min(2 * need.flight_bytes / need.flows, LARGEST_BUFFER_BYTES))
     return min(room, need.payload_bytes * BUFFER_PER_PAYLOAD)
 
 

@@ -121,8 +121,8 @@ def test_hosts_have_the_largest_buffers_and_the_memory_for_what_may_be_in_flight
     assert "memory_mib" not in told(PATH + FLOW)[0]
     long = PATH.replace("20M", "10G") + FLOW.replace("40ms", "120ms")
     [wmem] = [line for line in told(long) if "tcp_wmem" in line]
-    # Twice 2 BDP of 150 MB, as slow start overshoots, and 57 % for each segment's own memory.
-    assert int(wmem.split()[2]) == pytest.approx(2 * 2 * 150e6 * 1.575, rel=0.01)
+    # Four times 2 BDP of 150 MB, and 57 % for each segment's own memory.
+    assert int(wmem.split()[2]) == pytest.approx(4 * 2 * 150e6 * 1.575, rel=0.01)
     assert virtual_hosts.memory_mib(resolved(long)) == pytest.approx(400 + 1.1 * 1802, rel=0.01)
     filled = long + 'send_buffer = "900MB"\n'
     assert virtual_hosts.memory_mib(resolved(filled)) == pytest.approx(400 + 1.1 * 1352, rel=0.01)
@@ -361,6 +361,7 @@ def test_a_host_that_held_a_flow_back_is_named_unless_the_scenario_asks_for_it()
         "bytes_acked": np.array([0, 1, 14481, 70000]),
         "rwnd_lim_us": np.array([0, 40000, 40000, 293000]),
         "sndbuf_lim_us": np.array([0, 0, 0, 1e6]),
+        "notsent": np.array([0, 57920, 0, 0]),
     }
     counters = {"machine": {"pages_searched": 7}, "b0": {"OfoPruned": 3, "TCPTimeouts": 2}}
     ran = virtual_run.Ran((columns,), counters, {}, {})
@@ -372,6 +373,13 @@ def test_a_host_that_held_a_flow_back_is_named_unless_the_scenario_asks_for_it()
     ]
     asked = PATH + FLOW + 'receive_window = "1MB"\nsend_buffer = "64kB"\n'
     assert len(linux_backend.limits(ran, resolved(asked))) == 2
+    columns["sndbuf_lim_us"][-1] = 0
+    retransmitted = virtual_run.Ran((columns,), {"machine": {"pages_searched": 0}}, {}, {})
+    assert linux_backend.limits(retransmitted, resolved(PATH + FLOW))[1:] == [
+        "connection 0 had no new data at 2 samples: its send buffer, at most 2 GiB in Linux"
+    ]
+    finite = resolved(PATH + FLOW + 'size = "1MB"\n')
+    assert len(linux_backend.limits(retransmitted, finite)) == 1
 
 
 def samples(rows: Mapping[str, list[float]]) -> dict[str, np.ndarray]:
