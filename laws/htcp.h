@@ -41,6 +41,7 @@ struct htcp {
 	u8 linux_rules : 1;
 	u8 stable : 1;     /* linux: the event before was within the fifth ("modeswitch") */
 	u8 in_episode : 1; /* linux: the next return to Open restarts Delta */
+	u8 reduced : 1;    /* linux: no sample came since the event */
 };
 
 static inline u32 htcp_share_q10(u32 beta_q10)
@@ -58,9 +59,9 @@ static inline int htcp_is_steady(const struct htcp *h)
 
 /* Linux: the increase, a whole number of segments per round trip before the share, scaled by
  * RTT_min/100 ms within [0.1, 2]. Evaluated when cwnd grows and at events only. */
-static inline void htcp_linux_alpha(struct htcp *h, u64 now_ns)
+static inline void htcp_linux_alpha(struct htcp *h, u64 delta_ns)
 {
-	u64 delta_ms = (now_ns - h->clock.event_ns) / HTCP_MS_NS, alpha = 1;
+	u64 delta_ms = delta_ns / HTCP_MS_NS, alpha = 1;
 
 	if (delta_ms > HTCP_DELTA_L_MS) {
 		u64 x_ms = law_min(delta_ms, HTCP_DELTA_MAX_MS) - HTCP_DELTA_L_MS;
@@ -154,6 +155,11 @@ static inline void htcp_on_sample(void *state, const struct law_ack *ack, struct
 	if ((ack->flags & (LAW_ACK_OPEN | LAW_ACK_DISORDER)) == LAW_ACK_OPEN)
 		h->open_acked = (u16)law_min(ack->acked, 0xffff);
 	htcp_measure_throughput(h, ack, control->cwnd);
+	/* Still with the old Delta: the large gain lasts until cwnd next grows. Linux measures by an ACK before it tells of
+	 * the event that the ACK brings, so that sample has the gain from before. */
+	if (h->reduced)
+		htcp_linux_alpha(h, h->clock.event_ns - h->clock.undo_event_ns);
+	h->reduced = 0;
 }
 
 /* rtt: alpha times RTT_min/100 ms. */
@@ -174,7 +180,7 @@ static inline void htcp_on_ack(void *state, u32 n, const struct law_ack *ack, st
 		/* One segment an ACK at most, and the ACK that brings it is not counted. */
 		control->cwnd = law_min(control->cwnd + LAW_ONE, LAW_MAX_CWND);
 		h->cnt = 0;
-		htcp_linux_alpha(h, ack->now_ns);
+		htcp_linux_alpha(h, ack->now_ns - h->clock.event_ns);
 	} else {
 		h->cnt += h->variant == HTCP_LINUX ? h->open_acked : n;
 	}
@@ -229,12 +235,11 @@ static inline void htcp_on_loss(void *state, const struct law_loss *loss, struct
 		ssthresh = LAW_SEG((control->cwnd >> 32) * (beta_q10 / 8) >> 7);
 		h->b_prev = h->b_max;
 		h->clock.share_q10 = htcp_share_q10(beta_q10);
-		/* Still with the old Delta: the large gain lasts until cwnd next grows. */
-		htcp_linux_alpha(h, loss->now_ns);
 		h->clock.undo_event_ns = h->clock.event_ns;
 		h->clock.event_ns = loss->now_ns;
 		h->cnt = 0;
 		h->in_episode = 1;
+		h->reduced = 1;
 	} else {
 		if (h->b_max)
 			h->b_prev = h->b_max;
