@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,18 +100,28 @@ def loss_events(
     Unit: events
     Source: RFC 5348, 5.2; [METR], loss
     """
-    import polars as pl
-
-    need_columns("events", events, "t_s", "flow", "kind")
     positive("rtt_s", rtt_s)
+    return episodes(reductions(events, start_s, end_s).get(flow, []), rtt_s)
+
+
+def reductions(events: pl.DataFrame, start_s: float, end_s: float) -> dict[int, list[float]]:
+    """When each flow reduced its window after a loss, in order of time; flows that did."""
+    need_columns("events", events, "t_s", "flow", "kind")
     ordered(start_s, end_s)
-    own = events.filter(
-        (pl.col("flow") == flow)
-        & pl.col("kind").is_in(_REDUCTIONS)
-        & pl.col("t_s").is_between(start_s, end_s)
-    )
+    t, flows, kinds = (events[name].to_numpy() for name in ("t_s", "flow", "kind"))
+    inside = np.isin(kinds, _REDUCTIONS) & (t >= start_s) & (t <= end_s)
+    found: dict[int, list[float]] = {}
+    t, flows = t[inside], flows[inside]
+    order = np.argsort(t, kind="stable")
+    for flow, at_s in zip(flows[order].tolist(), t[order].tolist(), strict=True):
+        found.setdefault(flow, []).append(at_s)
+    return found
+
+
+def episodes(times_s: Sequence[float], rtt_s: float) -> int:
+    """How many of these times, in order, are not within an RTT of the first of an episode."""
     count, first_s = 0, -math.inf
-    for t in own["t_s"].sort():
+    for t in times_s:
         if t > first_s + rtt_s:
             count, first_s = count + 1, t
     return count

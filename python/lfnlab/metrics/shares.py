@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike
 
-    from lfnlab.metrics.tables import Floats, Rate
+    from lfnlab.metrics.tables import Floats, Rate, Samples
 
 __all__ = [
     "Impact",
@@ -83,25 +83,25 @@ def goodput_bins(
 
     need_columns("flows", flows, "t_s", "flow", "delivered_bytes")
     positive("bin_s", bin_s)
-    frames = []
-    for flow, part in by_flow(flows.select("t_s", "flow", "delivered_bytes")).items():
-        last = part["t_s"][-1] if end_s is None else end_s
-        ends = bin_ends(bin_s, start_s, last)
-        frames.append(
-            pl.DataFrame(
-                {
-                    "flow": np.full(ends.size, flow, dtype=np.uint32),
-                    "t_s": ends,
-                    "goodput_bps": goodputs_of(part, ends, bin_s, start_s),
-                }
-            )
-        )
     schema = {"flow": pl.UInt32, "t_s": pl.Float64, "goodput_bps": pl.Float64}
-    return pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+    found: dict[str, list[Floats]] = {name: [np.empty(0)] for name in schema}
+    for flow, part in by_flow(flows.select("t_s", "flow", "delivered_bytes")).items():
+        t = part["t_s"].to_numpy()
+        ends = bin_ends(bin_s, start_s, t[-1] if end_s is None else end_s)
+        found["flow"].append(np.full(ends.size, float(flow)))
+        found["t_s"].append(ends)
+        delivered = part["delivered_bytes"].to_numpy()
+        found["goodput_bps"].append(goodputs_of(t, delivered, ends, bin_s, start_s))
+    columns = {name: np.concatenate(parts) for name, parts in found.items()}
+    return pl.DataFrame(columns).cast(schema)  # type: ignore[arg-type]
 
 
 def goodput_matrix(
-    flows: pl.DataFrame, bin_s: float, *, start_s: float = 0.0, end_s: float | None = None
+    flows: pl.DataFrame | Samples,
+    bin_s: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
 ) -> tuple[Floats, list[int], Floats]:
     """Goodputs, one row a flow, one column a bin; NaN in a bin that a flow does not live through.
 
@@ -175,7 +175,11 @@ def jain(goodputs: ArrayLike) -> float:
 
 
 def jain_over_time(
-    flows: pl.DataFrame, window_s: float, *, start_s: float = 0.0, end_s: float | None = None
+    flows: pl.DataFrame | Samples,
+    window_s: float,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
 ) -> pl.DataFrame:
     """Jain's index in each window, over the flows that are active in all of it.
 

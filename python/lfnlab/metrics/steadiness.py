@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import ArrayLike
 
-    from lfnlab.metrics.tables import Floats
+    from lfnlab.metrics.tables import Floats, Samples
 
 __all__ = [
     "convergence",
@@ -50,7 +50,7 @@ def cov(goodputs: ArrayLike) -> float:
 
 
 def cov_over_time(
-    flows: pl.DataFrame, bin_s: float, *, start_s: float = 0.0, end_s: float | None = None
+    flows: pl.DataFrame | Samples, bin_s: float, *, start_s: float = 0.0, end_s: float | None = None
 ) -> tuple[dict[int, float], float]:
     """Coefficient of variation of goodput in bins, of each flow while active and of the sum.
 

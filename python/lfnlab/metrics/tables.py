@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -120,10 +121,11 @@ def sampling_s(table: pl.DataFrame) -> float:
             steps = steps[flows[1:] == flows[:-1]]
     if steps.size == 0 or np.any(steps < 0):
         steps = np.diff(np.unique(times))
-    steps = steps[steps > 0]
+    if not np.all(steps > 0):
+        steps = steps[steps > 0]
     if steps.size == 0:
         raise MetricError("fewer than two samples: the scenario says sample = off, or too little")
-    return float(np.median(steps))
+    return float(np.median(steps, overwrite_input=True))
 
 
 def need_columns(name: str, table: pl.DataFrame, *columns: str) -> None:
@@ -179,33 +181,45 @@ def rows_by_flow(
     flows: pl.DataFrame, columns: tuple[str, ...], start_s: float, end_s: float | None
 ) -> dict[int, tuple[Floats, ...]]:
     """Times and columns of each flow within the window, flows in order of their number."""
-    import polars as pl
-
     need_columns("flows", flows, "t_s", "flow", *columns)
-    end = window_end("flows", flows["t_s"].to_numpy(), start_s, end_s)
-    inside = flows.select("t_s", "flow", *columns).filter(
-        pl.col("t_s").is_between(start_s - SLACK, end + SLACK * max(1.0, end))
-    )
+    t = flows["t_s"].to_numpy()
+    end = window_end("flows", t, start_s, end_s)
+    inside = (t >= start_s - SLACK) & (t <= end + SLACK * max(1.0, end))
+    numbers, values = flows["flow"].to_numpy(), [flows[column].to_numpy() for column in columns]
+    if not inside.all():
+        t, numbers, *values = (column[inside] for column in (t, numbers, *values))
     return {
-        flow: tuple(part[column].to_numpy().astype(float) for column in ("t_s", *columns))
-        for flow, part in by_flow(inside).items()
+        flow: (t[rows], *(column[rows].astype(float, copy=False) for column in values))
+        for flow, rows in _rows_of(numbers, t).items()
     }
 
 
 def by_flow(table: pl.DataFrame) -> dict[int, pl.DataFrame]:
     """The rows of each flow in order of time, flows in order of their number."""
-    flows = table["flow"].to_numpy()
-    if np.any(flows[1:] < flows[:-1]):
-        order = np.argsort(flows, kind="stable")
-        table, flows = table[order], flows[order]
-    changes = np.flatnonzero(flows[1:] != flows[:-1]) + 1
-    spans = pairwise(dict.fromkeys([0, *changes.tolist(), flows.size]))
-    parts = {int(flows[begin]): table.slice(begin, end - begin) for begin, end in spans}
+    rows = _rows_of(table["flow"].to_numpy(), table["t_s"].to_numpy())
     return {
-        # A run's own table is in order, and sorting it would take longer than all the rest.
-        flow: part if part["t_s"].is_sorted() else part.sort("t_s")
-        for flow, part in parts.items()
+        flow: table.slice(own.start, own.stop - own.start) if isinstance(own, slice) else table[own]
+        for flow, own in rows.items()
     }
+
+
+def _rows_of(numbers: NDArray[Any], t: Floats) -> dict[int, slice | NDArray[np.intp]]:
+    """Where the rows of each flow are, in order of time: a slice in a table flow after flow."""
+    order = None
+    if np.any(numbers[1:] < numbers[:-1]):
+        order = np.argsort(numbers, kind="stable")
+        numbers, t = numbers[order], t[order]
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+    found: dict[int, slice | NDArray[np.intp]] = {}
+    for begin, end in pairwise(dict.fromkeys([0, *changes.tolist(), numbers.size])):
+        own = t[begin:end]
+        # A run's own table is in order, and sorting it would take longer than all the rest.
+        if np.any(own[1:] < own[:-1]):
+            places = begin + np.argsort(own, kind="stable")
+            found[int(numbers[begin])] = places if order is None else order[places]
+        else:
+            found[int(numbers[begin])] = slice(begin, end) if order is None else order[begin:end]
+    return found
 
 
 def counters(
@@ -249,12 +263,33 @@ def link_counter(
     return t, values
 
 
+class Samples:
+    """Bytes that flows delivered by time: what metrics in bins of several widths derive once."""
+
+    def __init__(self, flows: pl.DataFrame) -> None:
+        need_columns("flows", flows, "t_s", "flow", "delivered_bytes")
+        self._flows = flows
+        self.t = flows["t_s"].to_numpy()
+
+    @cached_property
+    def grid_s(self) -> float:
+        """Time between samples, in seconds."""
+        return sampling_s(self._flows)
+
+    @cached_property
+    def parts(self) -> dict[int, tuple[Floats, NDArray[Any]]]:
+        """Times and delivered bytes of each flow, in order of time."""
+        delivered = self._flows["delivered_bytes"].to_numpy()
+        rows = _rows_of(self._flows["flow"].to_numpy(), self.t)
+        return {flow: (self.t[own], delivered[own]) for flow, own in rows.items()}
+
+
 def binned(
-    flows: pl.DataFrame, name: str, bin_s: float, start_s: float, end_s: float | None
+    flows: pl.DataFrame | Samples, name: str, bin_s: float, start_s: float, end_s: float | None
 ) -> tuple[Floats, list[int], Floats]:
     """Ends of the bins, flows, goodputs (flow, bin): NaN where a flow lives in part of a bin."""
-    need_columns("flows", flows, "t_s", "flow", "delivered_bytes")
-    end = window_end("flows", flows["t_s"].to_numpy(), start_s, end_s)
+    samples = flows if isinstance(flows, Samples) else Samples(flows)
+    end = window_end("flows", samples.t, start_s, end_s)
     positive(name, bin_s)
     if bin_s > (end - start_s) * (1 + SLACK):
         raise MetricError(
@@ -262,18 +297,17 @@ def binned(
             f"{end:g} s",
             name,
         )
-    grid_s = sampling_s(flows)
+    grid_s = samples.grid_s
     if round(bin_s / grid_s) < 1 or abs(bin_s / grid_s - round(bin_s / grid_s)) > 1e-3:
         raise MetricError(
             f"{bin_s:g}; allowed: a multiple of {grid_s:.6g}, the distance of the samples", name
         )
     ends = bin_ends(bin_s, start_s, end)
-    parts = by_flow(flows.select("t_s", "flow", "delivered_bytes"))
     rows = []
-    for part in parts.values():
-        alive = (ends - bin_s >= part["t_s"][0] - SLACK) & (ends <= part["t_s"][-1] * (1 + SLACK))
-        rows.append(np.where(alive, goodputs_of(part, ends, bin_s, start_s), np.nan))
-    return ends, list(parts), np.array(rows)
+    for t, delivered in samples.parts.values():
+        alive = (ends - bin_s >= t[0] - SLACK) & (ends <= t[-1] * (1 + SLACK))
+        rows.append(np.where(alive, goodputs_of(t, delivered, ends, bin_s, start_s), np.nan))
+    return ends, list(samples.parts), np.array(rows)
 
 
 def bin_ends(bin_s: float, start_s: float, end_s: float) -> Floats:
@@ -282,11 +316,13 @@ def bin_ends(bin_s: float, start_s: float, end_s: float) -> Floats:
     return start_s + bin_s * np.arange(1, count + 1, dtype=np.float64)
 
 
-def goodputs_of(part: pl.DataFrame, ends: Floats, bin_s: float, start_s: float) -> Floats:
+def goodputs_of(
+    t_s: Floats, delivered_bytes: NDArray[Any], ends: Floats, bin_s: float, start_s: float
+) -> Floats:
     """One flow's goodput in the bins that end there; nothing was delivered before its samples."""
-    delivered = np.concatenate(([0.0], part["delivered_bytes"].to_numpy().astype(float)))
+    delivered = np.concatenate(([0.0], delivered_bytes.astype(float)))
     edges = np.concatenate(([start_s], ends)) + SLACK * bin_s
-    before = np.searchsorted(part["t_s"].to_numpy(), edges, side="right")
+    before = np.searchsorted(t_s, edges, side="right")
     return np.asarray(np.diff(delivered[before]) * 8.0 / bin_s)
 
 

@@ -121,9 +121,12 @@ class Run:
         info = known(law)
         return () if info is None else info.probes
 
-    def table(self, name: str) -> pl.DataFrame:
-        """Table flows, queues, events or probes; packets where some were recorded."""
-        return read_table(self.path, name)
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Table flows, queues, events or probes; packets where some were recorded.
+
+        ``columns`` are those to read, where it has them; default all.
+        """
+        return read_table(self.path, name, columns)
 
     @property
     def is_dumbbell(self) -> bool:

@@ -345,8 +345,8 @@ def run_keys(scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
     ]
 
 
-def read_table(run: Path, name: str) -> pl.DataFrame:
-    """One table of a stored run."""
+def read_table(run: Path, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """One table of a stored run: its columns, or those of ``columns`` that it has."""
     import polars as pl
 
     file = run / f"{name}.parquet"
@@ -356,7 +356,11 @@ def read_table(run: Path, name: str) -> pl.DataFrame:
     check_size(file)
     try:
         # Through memory: polars knows no file whose name the locale cannot write.
-        return pl.read_parquet(io.BytesIO(data))
+        stored = io.BytesIO(data)
+        if columns is not None:
+            there = pl.read_parquet_schema(stored)
+            columns = [column for column in there if column in columns]
+        return pl.read_parquet(stored, columns=columns)
     except pl.exceptions.PolarsError:
         raise StoreError(f"cannot read results: {file} is not a table") from None
 

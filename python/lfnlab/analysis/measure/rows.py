@@ -14,9 +14,10 @@ import numpy as np
 from lfnlab import metrics
 from lfnlab.analysis.measure.view import View
 from lfnlab.errors import MetricError
+from lfnlab.metrics.tables import bin_ends
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from lfnlab.metrics import FirstPassage, Spread
     from lfnlab.results.summary import FlowSummary
@@ -82,17 +83,17 @@ def _efficiency(view: View) -> Iterator[Row]:
 
 def _jain_over_time(view: View) -> Iterator[Row]:
     for of, flows in view.groups():
-        own, window = view.lives(flows)
+        samples, window = view.samples(flows)
         for window_s in view.scales(JAIN_WINDOWS_S, 1, window):
-            found = metrics.jain_over_time(own, window_s, **window)
+            found = metrics.jain_over_time(samples, window_s, **window)
             yield Row(of, f"mean over {window_s:g} s", _mean(found["jain"]))
 
 
 def _cov(view: View) -> Iterator[Row]:
     for law, flows in view.by_law():
-        own, window = view.lives(flows)
+        samples, window = view.samples(flows)
         for bin_s in view.scales(COV_BINS_S, 2, window):
-            each, together = metrics.cov_over_time(own, bin_s, **window)
+            each, together = metrics.cov_over_time(samples, bin_s, **window)
             yield Row(law, f"mean flow, {bin_s:g} s", _mean(each.values()))
             if len(flows) > 1:
                 yield Row(law, f"sum of flows, {bin_s:g} s", together)
@@ -116,7 +117,7 @@ def _rtt_exponent(view: View) -> Iterator[Row]:
 
 
 def _convergence(view: View) -> Iterator[Row]:
-    if (new := _newcomer(view)) is None:
+    if (new := view.newcomer) is None:
         return
     shares = [
         (view.rate(link) / n, n)
@@ -134,7 +135,7 @@ def _convergence(view: View) -> Iterator[Row]:
 
 
 def _delta_fair(view: View) -> Iterator[Row]:
-    new = _newcomer(view)
+    new = view.newcomer
     if new is not None and len(new.others) == 1:
         start_s = new.flow["start_s"]
         reached = metrics.delta_fair(new.t_s, new.own, new.others[0], start_s=start_s)
@@ -142,15 +143,16 @@ def _delta_fair(view: View) -> Iterator[Row]:
 
 
 def _epsilon_fair(view: View) -> Iterator[Row]:
-    if (new := _newcomer(view)) is not None:
+    if (new := view.newcomer) is not None:
         start_s, rtt_s = new.flow["start_s"], new.flow["rtt_s"]
         reached = metrics.epsilon_fair(new.t_s, new.all, rtt_s, start_s=start_s)
         yield Row(new.flow["law"], "last flow, epsilon 0.1", reached)
 
 
 def _ramp_up(view: View) -> Iterator[Row]:
-    if (new := _newcomer(view)) is not None:
-        times = metrics.ramp_up(view.flow_table, new.flow["id"], new.flow["start_s"])
+    if (new := view.newcomer) is not None:
+        own, _ = view.lives([new.flow])
+        times = metrics.ramp_up(own, new.flow["id"], new.flow["start_s"])
         for n, seconds in times.items():
             yield Row(new.flow["law"], f"last flow, byte 1500e{n}", seconds)
 
@@ -208,8 +210,9 @@ def _reno_ratio(view: View) -> Iterator[Row]:
         ratios = []
         for flow in flows:
             own, window = view.lives([flow])
-            inside = own.filter(own["t_s"].is_between(window["start_s"], window["end_s"]))
-            rtts = inside["srtt_s"].to_numpy()
+            t = own["t_s"].to_numpy()
+            inside = (t >= window["start_s"]) & (t <= window["end_s"])
+            rtts = own["srtt_s"].to_numpy()[inside]
             loss = metrics.loss_event_rate(view.loss_events(flow), view.sent[flow["id"]][0])
             if loss > 0 and np.any(rtts > 0):
                 rtt_s, payload = float(np.mean(rtts[rtts > 0])), flow["segment_bytes"]
@@ -300,13 +303,17 @@ def _starvation(view: View) -> Iterator[Row]:
     if not (bin_s and shares):
         return
     for law, flows in view.by_law():
-        starved = []
-        for flow in flows:
-            own, window = view.lives([flow])
-            fair = min((share for share, on in shares if flow in on), default=math.nan)
-            if bin_s <= window["end_s"] - window["start_s"]:
-                _, _, x = metrics.goodput_matrix(own, bin_s, **window)
-                starved.append(metrics.starvation(x[0], fair))
+        starved: list[float] = []
+        samples, together = view.samples(flows)
+        if bin_s <= together["end_s"] - together["start_s"]:
+            _, numbers, x = metrics.goodput_matrix(samples, bin_s, **together)
+            bins = dict(zip(numbers, x, strict=True))
+            for flow in flows:
+                _, window = view.lives([flow])
+                fair = min((share for share, on in shares if flow in on), default=math.nan)
+                if bin_s <= window["end_s"] - window["start_s"]:
+                    count = bin_ends(bin_s, **window).size
+                    starved.append(metrics.starvation(bins[flow["id"]][:count], fair))
         yield Row(law, f"mean flow, {bin_s:g} s", _mean(starved))
 
 
@@ -407,42 +414,6 @@ def _rtt_pairs(view: View) -> Iterator[tuple[str, tuple[float, float], tuple[flo
         if means := _mean_by_rtt(view, flows):
             shortest, longest = min(means), max(means)
             yield law, (shortest, longest), (means[shortest], means[longest])
-
-
-@dataclass(frozen=True)
-class _Newcomer:
-    """The flow that began last, after others, and the goodputs of all from then on."""
-
-    flow: FlowSummary
-    t_s: NDArray[np.float64]
-    own: NDArray[np.float64]
-    others: NDArray[np.float64]
-    beside: frozenset[int]
-    """Numbers of the others."""
-
-    @property
-    def all(self) -> NDArray[np.float64]:
-        return np.vstack((self.others, self.own))
-
-
-def _newcomer(view: View) -> _Newcomer | None:
-    last = max(view.flows, key=lambda flow: (flow["start_s"], flow["id"]), default=None)
-    if last is None or last["start_s"] <= min(flow["start_s"] for flow in view.flows):
-        return None
-    # A second, or the next multiple of the sampling grid.
-    grid_s = metrics.sampling_s(view.queue_table)
-    bin_s = view.window_s or grid_s * math.ceil(1.0 / grid_s - 1e-6)
-    own, window = view.lives([last])
-    began_s = float(np.min(own["t_s"].to_numpy()))
-    if view.window_s is None and window["end_s"] - began_s < bin_s:
-        return None
-    t, numbers, x = metrics.goodput_matrix(
-        view.flow_table, bin_s, start_s=began_s, end_s=window["end_s"]
-    )
-    others = ~np.all(np.isnan(x), axis=1)
-    others[numbers.index(last["id"])] = False
-    beside = frozenset(flow for flow, lives in zip(numbers, others, strict=True) if lives)
-    return _Newcomer(last, t, x[numbers.index(last["id"])], x[others], beside)
 
 
 # The metrics by name

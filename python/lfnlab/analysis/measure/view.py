@@ -14,17 +14,45 @@ import numpy as np
 from lfnlab import metrics
 from lfnlab.analysis.run_length import FRAMING_BYTES
 from lfnlab.errors import MetricError
-from lfnlab.metrics.tables import capacity_bits, link_counter, sampled
+from lfnlab.metrics.loss import episodes, reductions
+from lfnlab.metrics.tables import (
+    Samples,
+    bin_ends,
+    capacity_bits,
+    goodputs_of,
+    link_counter,
+    sampled,
+)
 from lfnlab.results.integrity import tables_of
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from lfnlab.results.runs import Run
     from lfnlab.results.summary import FlowSummary, LinkSummary
 
+#: Columns of table flows that metrics read.
+FLOW_COLUMNS = "t_s", "flow", "cwnd_seg", "srtt_s", "rtt_s", "delivered_bytes", "retransmits"
 #: Of mahimahi's device, in place of framing on a link that follows a trace.
 DEVICE_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """The flow that began last, after others, and the goodputs of all from then on."""
+
+    flow: FlowSummary
+    t_s: NDArray[np.float64]
+    own: NDArray[np.float64]
+    others: NDArray[np.float64]
+    beside: frozenset[int]
+    """Numbers of the others."""
+
+    @property
+    def all(self) -> NDArray[np.float64]:
+        """Goodputs of all, its own last."""
+        return np.vstack((self.others, self.own))
 
 
 @dataclass(frozen=True)
@@ -49,7 +77,11 @@ class View:
     @cached_property
     def flow_table(self) -> pl.DataFrame:
         """Table flows, flow after flow: what is asked of one flow is then a slice."""
-        return self.run.table("flows").sort("flow", maintain_order=True)
+        table = self.run.table("flows", FLOW_COLUMNS)
+        numbers = table["flow"].to_numpy()
+        # Numbers of 16 bits are sorted in a time that grows with their count alone.
+        short = numbers.size and int(numbers.max()) < 1 << 16
+        return table[np.argsort(numbers.astype(np.uint16) if short else numbers, kind="stable")]
 
     @cached_property
     def queue_table(self) -> pl.DataFrame:
@@ -68,10 +100,6 @@ class View:
     @cached_property
     def _delivered_parts(self) -> dict[int, pl.DataFrame]:
         return metrics.by_flow(self._delivered)
-
-    @cached_property
-    def _event_parts(self) -> dict[int, pl.DataFrame]:
-        return metrics.by_flow(self.event_table)
 
     @property
     def last_s(self) -> float:
@@ -92,19 +120,28 @@ class View:
         """Bytes that flows had delivered: at their samples, and where they begin and complete."""
         import polars as pl
 
-        sampled = self.flow_table.select("t_s", "flow", "delivered_bytes")
-        warmup_s, ends = self.run.summary["warmup_s"], []
-        for flow in self.run.summary["flows"]:
-            own = self._flow_parts.get(flow["id"], sampled.clear())
+        names = "flow", "t_s", "delivered_bytes"
+        columns = tuple(self.flow_table[name].to_numpy() for name in names)
+        _, t, delivered = columns
+        warmup_s = self.run.summary["warmup_s"]
+        places, rows = [], []
+        for flow in sorted(self.run.summary["flows"], key=lambda flow: flow["id"]):
+            begin, end = self._rows(flow["id"], flow["id"])
             start_s, ended_s = flow["start_s"], _ended_s(flow)
-            if len(own) or ended_s is not None:
-                ends.append((start_s, flow["id"], 0))
+            ends = [(start_s, 0)] if begin < end or ended_s is not None else []
             if ended_s is not None:
-                warm = own["delivered_bytes"].to_numpy()[own["t_s"].to_numpy() <= warmup_s]
+                warm = delivered[begin:end][t[begin:end] <= warmup_s]
                 before = int(warm[-1]) if warm.size else 0
-                ends.append((ended_s, flow["id"], before + flow["delivered_bytes"]))
-        more = pl.DataFrame(ends, sampled.schema, orient="row")
-        return pl.concat([sampled, more]).unique(("flow", "t_s"), keep="first").sort("flow", "t_s")
+                ends.append((ended_s, before + flow["delivered_bytes"]))
+            # Of two rows at one time the first counts, and a sample before others.
+            for at_s, count in dict(reversed(ends)).items():
+                place = begin + int(np.searchsorted(t[begin:end], at_s))
+                if place == end or t[place] != at_s:
+                    places.append(place)
+                    rows.append((flow["id"], at_s, count))
+        more = zip(*rows, strict=True) if rows else [(), (), ()]
+        added = zip(names, columns, more, strict=True)
+        return pl.DataFrame({name: np.insert(own, places, news) for name, own, news in added})
 
     @cached_property
     def flows(self) -> list[FlowSummary]:
@@ -126,14 +163,40 @@ class View:
 
     def lives(self, flows: Sequence[FlowSummary]) -> tuple[pl.DataFrame, dict[str, float]]:
         """Table flows of these flows alone, and what of the window they live in."""
-        if len(flows) == 1:
-            own = self._flow_parts[flows[0]["id"]]
+        ids = sorted(flow["id"] for flow in flows)
+        if len(ids) == 1:
+            own = self._flow_parts[ids[0]]
         else:
-            own = self.flow_table.filter(
-                self.flow_table["flow"].is_in([flow["id"] for flow in flows])
-            )
+            begin, end = self._rows(ids[0], ids[-1])
+            own = self.flow_table.slice(begin, end - begin)
+            if len(ids) <= ids[-1] - ids[0]:
+                own = own.filter(np.isin(own["flow"].to_numpy(), ids))
         last_s = float(np.max(own["t_s"].to_numpy()))
         return own, {"start_s": self.start_s, "end_s": min(self.last_s, last_s)}
+
+    def samples(self, flows: Sequence[FlowSummary]) -> tuple[Samples, dict[str, float]]:
+        """The same for metrics in bins."""
+        ids = tuple(flow["id"] for flow in flows)
+        if ids not in self._samples:
+            own, window = self.lives(flows)
+            whole = own.height == self.flow_table.height
+            self._samples[ids] = self._all_samples if whole else Samples(own), window
+        return self._samples[ids]
+
+    @cached_property
+    def _samples(self) -> dict[tuple[int, ...], tuple[Samples, dict[str, float]]]:
+        return {}
+
+    @cached_property
+    def _all_samples(self) -> Samples:
+        return Samples(self.flow_table)
+
+    def _rows(self, first: int, last: int) -> tuple[int, int]:
+        """Where table flows has the rows of the flows from one to another."""
+        numbers = self.flow_table["flow"].to_numpy()
+        ids = np.array([first, last], numbers.dtype)  # of its type, or all of it is converted
+        begin, end = numbers.searchsorted(ids[:1]), numbers.searchsorted(ids[1:], side="right")
+        return int(begin[0]), int(end[0])
 
     def carried(self, link: str, flow: FlowSummary) -> float:
         """Goodput of a flow while its data pass a link, over the whole window, in bit/s."""
@@ -147,15 +210,12 @@ class View:
         return {}
 
     def _carry(self, link: str, flow: FlowSummary) -> float:
-        bits = 0.0
+        bits, own = 0.0, self._delivered_parts[flow["id"]]
+        t, delivered = own["t_s"].to_numpy(), own["delivered_bytes"].to_numpy()
         for start_s, end_s in self._spells(link, flow):
-            (x,) = metrics.goodput_bins(
-                self._delivered_parts[flow["id"]],
-                bin_s=end_s - start_s,
-                start_s=start_s,
-                end_s=end_s,
-            )["goodput_bps"]
-            bits += x * (end_s - start_s)
+            bin_s = end_s - start_s
+            (x,) = goodputs_of(t, delivered, bin_ends(bin_s, start_s, end_s), bin_s, start_s)
+            bits += float(x) * bin_s
         return bits / (self.last_s - self.start_s)
 
     def _spells(self, link: str, flow: FlowSummary) -> list[tuple[float, float]]:
@@ -180,6 +240,26 @@ class View:
         yield from ((law, flows) for law, flows in laws if len(flows) > 1)
         if len(laws) > 1:
             yield "all flows", self.flows
+
+    @cached_property
+    def newcomer(self) -> Newcomer | None:
+        """The flow that began last; none where all began at once, or it lives in no whole bin."""
+        last = max(self.flows, key=lambda flow: (flow["start_s"], flow["id"]), default=None)
+        if last is None or last["start_s"] <= min(flow["start_s"] for flow in self.flows):
+            return None
+        # A second, or the next multiple of the sampling grid.
+        bin_s = self.window_s or self.grid_s * math.ceil(1.0 / self.grid_s - 1e-6)
+        own, window = self.lives([last])
+        began_s = float(np.min(own["t_s"].to_numpy()))
+        if self.window_s is None and window["end_s"] - began_s < bin_s:
+            return None
+        t, numbers, x = metrics.goodput_matrix(
+            self._all_samples, bin_s, start_s=began_s, end_s=window["end_s"]
+        )
+        others = ~np.all(np.isnan(x), axis=1)
+        others[numbers.index(last["id"])] = False
+        beside = frozenset(flow for flow, lives in zip(numbers, others, strict=True) if lives)
+        return Newcomer(last, t, x[numbers.index(last["id"])], x[others], beside)
 
     def links(self) -> Iterator[tuple[int, LinkSummary]]:
         """Links that were sampled: their number in table queues, and their summary."""
@@ -236,6 +316,10 @@ class View:
     @cached_property
     def sent(self) -> dict[int, tuple[float, float]]:
         """Segments that each flow sent in the window, and how many of them again."""
+        whole = self.start_s == 0 and self.end_s in (None, self.run.summary["sim_s"])
+        # Linux's TCP does not tell how many it sent.
+        if whole and all(flow["sent"] is not None for flow in self.flows):
+            return {flow["id"]: (flow["sent"], flow["retransmits"]) for flow in self.flows}
         payloads = {flow["id"]: flow["segment_bytes"] for flow in self.flows}
         counts = {
             payload: metrics.segments_sent(
@@ -243,11 +327,12 @@ class View:
             )
             for payload in set(payloads.values())
         }
-        whole = self.start_s == 0 and self.end_s in (None, self.run.summary["sim_s"])
-        # Linux's TCP does not tell how many it sent.
-        if whole and all(flow["sent"] is not None for flow in self.flows):
-            return {flow["id"]: (flow["sent"], flow["retransmits"]) for flow in self.flows}
         return {number: counts[payload][number] for number, payload in payloads.items()}
+
+    @cached_property
+    def grid_s(self) -> float:
+        """Distance of the samples."""
+        return metrics.sampling_s(self.queue_table)
 
     def loss_events(self, flow: FlowSummary) -> int:
         """Of a flow in the window."""
@@ -255,12 +340,9 @@ class View:
 
     @cached_property
     def _loss_events(self) -> dict[int, int]:
-        none, window = self.event_table.clear(), {"start_s": self.start_s, "end_s": self.last_s}
+        events = reductions(self.event_table, self.start_s, self.last_s)
         return {
-            flow["id"]: metrics.loss_events(
-                self._event_parts.get(flow["id"], none), flow["id"], flow["rtt_s"], **window
-            )
-            for flow in self.flows
+            flow["id"]: episodes(events.get(flow["id"], ()), flow["rtt_s"]) for flow in self.flows
         }
 
     def scales(
@@ -269,14 +351,13 @@ class View:
         """The requested time scale, or those of ``usual`` that fit ``least`` times."""
         if self.window_s is not None:
             return [self.window_s]
-        grid_s = metrics.sampling_s(self.queue_table)
         window = window or {"start_s": self.start_s, "end_s": self.last_s}
         length_s = window["end_s"] - window["start_s"]
         return [
             scale_s
             for scale_s in usual
-            if round(scale_s / grid_s) >= 1
-            and abs(scale_s / grid_s - round(scale_s / grid_s)) < 1e-3
+            if round(scale_s / self.grid_s) >= 1
+            and abs(scale_s / self.grid_s - round(scale_s / self.grid_s)) < 1e-3
             and least * scale_s <= length_s * (1 + 1e-9)
         ]
 
