@@ -102,7 +102,8 @@ def _overview(tables: Tables, request: Request) -> tuple[Kind | None, str]:
 
 
 def _any_row(tables: Tables, name: str) -> bool:
-    return tables.frame(name).head(1).collect().height > 0
+    parts = [tables.frame(name)] if AND in name else [part for _, part in tables.parts(name)]
+    return any(part.select(pl.first()).head(1).collect().height for part in parts)
 
 
 def _wanted(request: Request, x: str | None, y: str) -> list[str]:
@@ -121,7 +122,13 @@ def _table_of(tables: Tables, request: Request, wanted: Sequence[str], *, timed:
             )
         names = [request.table]
     else:
-        names = sorted(tables.names, key=lambda n: ("t_s" in tables.columns(n)) != timed)
+        names = tables.names
+        # Most often a table among the first fits, and the others need not be read.
+        for name in names:
+            columns = tables.columns(name)
+            if ("t_s" in columns) == timed and _has(columns, wanted) and _any_row(tables, name):
+                return name
+        names = sorted(names, key=lambda n: ("t_s" in tables.columns(n)) != timed)
     fitting = [name for name in names if _has(tables.columns(name), wanted)]
     if not fitting and request.kind in (None, "phase") and request.table is None:
         # Two tables sampled at the same times, such as windows and queues.
@@ -166,28 +173,20 @@ def selected(
     so. The second tells how many rows have no value to draw.
     """
     columns = tables.columns(name)
-    frame = tables.frame(name)
-    for text in request.where:
-        frame = frame.filter(matching(text, columns[condition(text)[0]]))
+    conditions = [matching(text, columns[condition(text)[0]]) for text in request.where]
     drawn = [*numbers, request.by, request.panel, "t_s", *_RUN_COLUMNS, *TRACE, *tables.factors]
     keep = list(dict.fromkeys(c for c in drawn if c and c in columns))
     nested = next((c for c in keep if columns[c].is_nested()), None)
     if nested is not None:
         raise UsageError(f"{nested} of {name} holds lists, which cannot be drawn")
     finite = {c: _finite(c, columns[c]) for c in dict.fromkeys(numbers) if columns[c].is_numeric()}
-    every = frame.select(keep)
-    frame = every.filter(pl.all_horizontal(pl.lit(True), *finite.values()))
-    note = ""
+    known = pl.all_horizontal(pl.lit(True), *finite.values())
+    every, note = tables.frame(name).filter(*conditions), ""
     if traced and {"case", "run", "seed", "source"} <= set(keep):
-        # Tables of all runs may be more than the memory; their names are few.
-        runs = frame.select("source", "case", "run").unique(maintain_order=True).collect()
-        first = runs.unique(("source", "case"), keep="first", maintain_order=True).lazy()
-        keys = ["source", "case", "run"]
-        every = every.join(first, on=keys, how="semi", maintain_order="left", nulls_equal=True)
-        frame = every.filter(pl.all_horizontal(pl.lit(True), *finite.values()))
-        shown, of_runs = first.collect()["run"].n_unique(), runs["run"].n_unique()
-        if shown < of_runs:
-            note = f"the first seed of each case, {shown} of {of_runs} runs"
+        every, note = _first_seeds(tables, name, [*conditions, known])
+        every = every.filter(*conditions)
+    every = every.select(keep)
+    frame = every.filter(known)
     # A name takes 4 bytes a row as a category, 16 as a text.
     rows = frame.with_columns(
         cs.string().cast(pl.Categorical),
@@ -196,6 +195,36 @@ def selected(
     if rows.height == 0:
         raise UsageError(_why_empty(tables, name, request))
     return rows, note, _missing(every, finite)
+
+
+def _first_seeds(
+    tables: Tables, name: str, conditions: Sequence[pl.Expr]
+) -> tuple[pl.LazyFrame, str]:
+    """The rows of the first run of each case that has some to draw, and a note on the others."""
+    keys = ["source", "case", "run"]
+    parts = [] if AND in name else tables.parts(name)
+    if len({tuple(part.collect_schema().items()) for _, part in parts}) != 1:
+        parts = [(None, tables.frame(name))]
+    # Tables of all runs may be more than the memory; their names are few.
+    runs = []
+    for run, part in parts:
+        rows = part.filter(*conditions).select(keys)
+        named = rows.unique(maintain_order=True) if run is None else rows.head(1)
+        runs.append(named.collect(engine="streaming" if run is None else "in-memory"))
+    every = pl.concat(runs)
+    first = every.unique(("source", "case"), keep="first", maintain_order=True)
+    chosen = []
+    for (run, part), names in zip(parts, runs, strict=True):
+        if names.join(first, on=keys, how="semi", nulls_equal=True).height:
+            some = first.lazy()
+            chosen.append(
+                part.join(some, on=keys, how="semi", maintain_order="left", nulls_equal=True)
+                if run is None
+                else part
+            )
+    shown, of_runs = first["run"].n_unique(), every["run"].n_unique()
+    note = f"the first seed of each case, {shown} of {of_runs} runs" if shown < of_runs else ""
+    return pl.concat(chosen) if chosen else tables.frame(name), note
 
 
 def _missing(every: pl.LazyFrame, finite: Mapping[str, pl.Expr]) -> str:

@@ -16,7 +16,7 @@ from lfnlab.figures import plot
 from lfnlab.results.integrity import TABLES, checked, tables_of
 from lfnlab.results.runs import Results, Run, goodputs, route
 from lfnlab.results.store import check_size
-from lfnlab.results.tables import declared
+from lfnlab.results.tables import declared, frame
 
 if TYPE_CHECKING:
     from lfnlab.results.summary import FlowSummary
@@ -90,14 +90,20 @@ class Tables:
             left, right = (self.frame(part) for part in name.split(AND))
             both = set(left.collect_schema()) & set(right.collect_schema())
             return left.join(right.drop(both - set(SAMPLE)), on=SAMPLE, maintain_order="left")
-        frames = [(entry[2], self._stored(*entry)) for entry in self._files.get(name, [])]
+        frames = (frame for _, frame in self.parts(name))
+        return pl.concat(frames, how="diagonal_relaxed")
+
+    @cache  # noqa: B019
+    def parts(self, name: str) -> list[tuple[Run | None, pl.LazyFrame]]:
+        """The rows of a table by run, or by file without a run, in the order of the sources."""
+        parts = [(entry[2], entry[1], self._stored(*entry)) for entry in self._files.get(name, [])]
         have = {run.path for _, run, _ in self._files.get(name, []) if run is not None}
         for run, source in self._runs:
             if run.path not in have and (made := _derived(run, name)) is not None:
-                frames.append((source, _told_apart(made.lazy(), run, source)))
+                parts.append((source, run, _told_apart(made, run, source)))
         # What one source has stored may be made of another's: back to the order of the sources.
-        frames.sort(key=lambda pair: self._sources.index(pair[0]))
-        return pl.concat((frame for _, frame in frames), how="diagonal_relaxed")
+        parts.sort(key=lambda part: self._sources.index(part[0]))
+        return [(run, frame) for _, run, frame in parts]
 
     def columns(self, name: str) -> pl.Schema:
         """Columns of a table with their types."""
@@ -148,12 +154,16 @@ def _single(path: Path) -> Run:
     return Run(path, run.summary.get("seed") or 0, {})
 
 
-def _derived(run: Run, name: str) -> pl.DataFrame | None:
+def _derived(run: Run, name: str) -> pl.LazyFrame | None:
     """A table that is made from a run's others, or None if this run has no rows for it."""
     rows: Sequence[Mapping[str, Any]]
     if name == GOODPUT:
-        goodput = metrics.goodput_bins(run.table("flows")).lazy()
-        return _named(goodput, name, run).collect()
+        schema = metrics.goodput_bins(frame("flows", [])).schema
+        # Made when its rows are asked for, not its columns.
+        made = pl.LazyFrame(schema=schema).map_batches(
+            lambda _: metrics.goodput_bins(run.table("flows")), schema=schema
+        )
+        return _named(made, name, run)
     if name == SUMMARY:
         rows = run.by_law() if run.summary["links"] else _measured_by_law(run)
     elif name == FLOWS:
@@ -168,9 +178,9 @@ def _derived(run: Run, name: str) -> pl.DataFrame | None:
     ]
     if not scalars:
         return None
-    frame = pl.DataFrame(scalars, infer_schema_length=None)
+    made = pl.LazyFrame(scalars, infer_schema_length=None)
     # What no flow tells is a number that is not there.
-    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
+    return made.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
 
 def _measured_by_law(run: Run) -> list[dict[str, Any]]:
