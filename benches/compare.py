@@ -11,7 +11,7 @@ import tempfile
 import time
 
 from lfnlab import compare, dumbbell
-from lfnlab.cli.app import DEMO_LAWS
+from lfnlab.cli.runs import DEMO_LAWS
 
 from .row import Row
 from .sweep import runnable

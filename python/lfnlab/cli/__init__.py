@@ -3,14 +3,34 @@
 
 def main() -> None:
     """Run ``lfn``: what a shell calls."""
+    import gc
     import sys
 
-    if sys.argv[1:] == ["--version"]:
-        # The parser of commands takes ten times as long.
-        from lfnlab.results.provenance import code_version
+    from lfnlab.cli import ends
 
-        print(code_version())
-        return
-    from lfnlab.cli import app
+    ends.prepare()
+    words = sys.argv[1:]
+    # To import the parser of commands takes five times as long as to start Python.
+    if words == ["--version"]:
+        code = ends.code_of(_version, words)
+    elif words in ([], ["--help"], ["-h"]):
+        from lfnlab.cli import page
 
-    app.main()
+        code = ends.code_of(page.show, words)
+    elif words == ["laws"]:
+        from lfnlab.cli import listing
+
+        code = ends.code_of(listing.laws, words)
+    else:
+        from lfnlab.cli import app
+
+        code = app.call(words)
+    # The process ends: nothing of what it holds is to be searched for cycles.
+    gc.freeze()
+    sys.exit(code)
+
+
+def _version() -> None:
+    from lfnlab.results.provenance import code_version
+
+    print(code_version())

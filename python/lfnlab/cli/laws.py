@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from lfnlab.analysis.table import Table, plain
+from lfnlab.cli import listing
 from lfnlab.cli.options import OptionalOut, print_json
 from lfnlab.control_laws import prototype
-from lfnlab.control_laws.registry import LawInfo
 from lfnlab.control_laws.registry import law as law_of
 from lfnlab.control_laws.registry import laws as all_laws
 from lfnlab.errors import LawError, UsageError
@@ -62,7 +60,7 @@ def laws(
     elif name is not None:
         say(chosen[0].card(vectors=vectors))
     else:
-        say(*plain(_table(chosen)), sep="\n")
+        listing.laws()
     return OK
 
 
@@ -110,20 +108,3 @@ def port(
     output.write(out, f"{text}<!-- {output.MARK} -->\n".encode())
     say(out)
     return OK
-
-
-def _table(chosen: Sequence[LawInfo]) -> Table:
-    headings = ("law", "family", "signals", "targets", "slow start", "variants", "source")
-    rows = tuple(
-        (
-            law.name,
-            law.family,
-            ",".join(law.signals),
-            ",".join(law.targets),
-            law.slow_start,
-            ",".join(law.variants),
-            law.source,
-        )
-        for law in chosen
-    )
-    return Table(headings, rows, len(headings))

@@ -16,6 +16,7 @@ from lfnlab import Case, Results, Run, Scenario, compare, dumbbell, execute, law
 from lfnlab.analysis import run_length
 from lfnlab.analysis.summary import to_json
 from lfnlab.cli import app as cli
+from lfnlab.cli.runs import _foresee
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def test_who_waits_at_a_terminal_is_told_before(
     command += ["--duration", "1s", "--no-report", "--out", str(tmp_path)]
     assert lfn.err(*command, code=cli.OK) == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    cli._foresee([path(buffer="1bdp", duration="1s").flow("reno")])
+    _foresee([path(buffer="1bdp", duration="1s").flow("reno")])
     assert lfn.said().err.startswith("lfn: too short for a steady mean, which needs 10 losses")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lfnlab import LawError, LawInfo, law, laws
-from lfnlab.cli import app as cli
+from lfnlab.cli.runs import DEMO_LAWS
 
 if TYPE_CHECKING:
     from command import Lfn
@@ -24,7 +24,7 @@ def printed(lfn: Lfn, *arguments: str) -> str:
 def test_the_list(lfn: Lfn) -> None:
     headings, *lines = printed(lfn).splitlines()
     assert [line.split()[0] for line in lines] == [law.name for law in laws()]
-    assert set(cli.DEMO_LAWS) <= {law.name for law in laws()}
+    assert set(DEMO_LAWS) <= {law.name for law in laws()}
     columns = re.split(r"  +", headings)
     assert columns == ["law", "family", "signals", "targets", "slow start", "variants", "source"]
     cubic = re.split(r"  +", lines[[law.name for law in laws()].index("cubic")])
