@@ -35,6 +35,7 @@ __all__ = [
     "read",
     "run_many",
     "run_shell",
+    "period_s",
     "sawteeth",
     "table_memory_bytes",
     "tables",
@@ -379,6 +380,14 @@ def sawteeth(
         LawError: no such law.
         UsageError: lists have different lengths, or a number is out of range.
         KeyboardInterrupt: nothing is kept.
+    """
+
+def period_s(law: str, rate_pps: float, rtt_s: float, buffer_packets: float) -> float | None:
+    """Seconds from loss to loss of one flow, as :func:`sawteeth` has them; None without a sawtooth.
+
+    Raises:
+        LawError: no such law.
+        UsageError: a number is out of range.
     """
 
 def card(name: str) -> str:

@@ -236,7 +236,7 @@ mod _core {
         read, run_many,
         scenario::Scenario,
         table_memory_bytes, tables,
-        theory::{fluid, sawteeth},
+        theory::{fluid, period_s, sawteeth},
         Run,
     };
     #[cfg(target_os = "linux")]

@@ -163,6 +163,25 @@ pub(crate) fn sawteeth<'py>(
     Ok(columns)
 }
 
+/// Seconds from loss to loss of [`sawtooth`], as [`sawteeth`] has them; None where there is none.
+#[pyfunction]
+pub(crate) fn period_s(law: &str, rate_pps: f64, rtt_s: f64, buffer_packets: f64) -> PyResult<Option<f64>> {
+    for (name, x, least) in [
+        ("rate_pps", rate_pps, f64::MIN_POSITIVE),
+        ("rtt_s", rtt_s, f64::MIN_POSITIVE),
+        ("buffer_packets", buffer_packets, 0.0),
+    ] {
+        if !x.is_finite() || x < least {
+            let allowed = if least > 0.0 { "above 0" } else { "at least 0" };
+            return Err(errors::UsageError::new_err(format!(
+                "{name}: found {x}; allowed: finite, {allowed}"
+            )));
+        }
+    }
+    let spec = parse(law, rate_pps)?;
+    Ok(sawtooth(&spec, rate_pps, rtt_s, buffer_packets, || true).ok().map(|tooth| tooth.period_s))
+}
+
 /// A law, or UDT's own control with the link's rate in packets a second.
 fn parse(name: &str, rate_pps: f64) -> PyResult<LawSpec> {
     let wrong = |message: String| errors::LawError::new_err(message);

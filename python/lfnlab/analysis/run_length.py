@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from lfnlab import _core
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
-from lfnlab.theory.sawteeth import sawteeth
 
 if TYPE_CHECKING:
     from lfnlab.results.runs import Results, Run
@@ -74,7 +74,8 @@ def _grows_until_loss(name: str) -> bool:
 
 @cache
 def _period_s(law: str, rate_pps: float, rtt_s: float, buffer: float) -> float:
-    return float(sawteeth([law], rate_pps, rtt_s, buffer).period_s[0])
+    found = _core.period_s(law, rate_pps, rtt_s, buffer)
+    return math.nan if found is None else found
 
 
 def queue_packets(size: str, rate_bps: float, rtt_s: float, wire_bytes: float) -> float:
@@ -166,7 +167,7 @@ def _counted(run: Run) -> dict[int, int]:
     """Reductions after the warm-up by flow, as the table of events has them."""
     import numpy as np
 
-    events = run.table("events")
+    events = run.table("events", ("kind", "t_s", "flow"))
     kind, t_s, flow_of = (events[name].to_numpy() for name in ("kind", "t_s", "flow"))
     counted = np.isin(kind, _REDUCTIONS) & (t_s >= run.summary["warmup_s"])
     which, counts = np.unique(flow_of[counted], return_counts=True)

@@ -399,12 +399,13 @@ def some(items: Sequence[T], most: int) -> list[T]:
 
 def cwnd_series(run: Run) -> Iterator[Series]:
     """Congestion windows of the flows, in segments."""
-    return _flow_series(run, run.table("flows"), "cwnd_seg", 1.0)
+    return _flow_series(run, run.table("flows", ("t_s", "flow", "cwnd_seg")), "cwnd_seg", 1.0)
 
 
 def goodput_series(run: Run, unit_bps: float = 1e6) -> Iterator[Series]:
     """Goodputs of the flows in bins of 1 s, by default in Mbit/s."""
-    return _flow_series(run, goodput_bins(run.table("flows")), "goodput_bps", unit_bps)
+    flows = run.table("flows", ("t_s", "flow", "delivered_bytes"))
+    return _flow_series(run, goodput_bins(flows), "goodput_bps", unit_bps)
 
 
 def in_unit_of_rate(
@@ -422,7 +423,7 @@ def jain_series(run: Run) -> Iterator[Series]:
 
     None where a link has but one flow, or where the samples do not divide a second.
     """
-    flows = run.table("flows")
+    flows = run.table("flows", ("t_s", "flow", "delivered_bytes"))
     for number in range(len(run.summary["links"])):
         own = [flow["id"] for flow in run.summary["flows"] if run.link([flow]) == number]
         with suppress(MetricError):
@@ -433,7 +434,7 @@ def jain_series(run: Run) -> Iterator[Series]:
 
 def rtt_series(run: Run) -> Iterator[Series]:
     """Smoothed RTTs of the flows, in ms, from their first sample on."""
-    table = run.table("flows")
+    table = run.table("flows", ("t_s", "flow", "srtt_s"))
     return _flow_series(run, table.filter(table["srtt_s"] > 0.0), "srtt_s", 1e-3)
 
 
@@ -442,7 +443,7 @@ def queue_series(run: Run) -> Iterator[Series]:
 
     Links that carry no data have no samples.
     """
-    queues = run.table("queues")
+    queues = run.table("queues", ("t_s", "link", "packets"))
     if run.is_dumbbell:
         flows = run.summary["flows"]
         carry = {run.link([flow]) for flow in flows} or {run.link([])}

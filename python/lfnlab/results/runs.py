@@ -226,13 +226,11 @@ def by_law(summary: Summary) -> list[LawRow]:
 
 def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> Metrics:
     """The metrics of some flows of a run together, and of their :func:`link`."""
-    from lfnlab import metrics  # and with it numpy
-
     beside = summary["links"][link(summary, flows)]
     active = [goodput for goodput in goodputs(flows) if not math.isnan(goodput)]
     return {
         "goodput_bps": together_bps(summary, flows),
-        "jain": metrics.jain(active) if len(active) > 1 else math.nan,
+        "jain": _jain(active),
         "cov": _mean(flow["cov"] for flow in flows),
         "retransmits": sum(flow["retransmits"] for flow in flows),
         "timeouts": sum(flow["timeouts"] for flow in flows),
@@ -241,6 +239,14 @@ def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> Metrics:
         "mean_queue_s": beside["mean_queue_s"],
         "drops": beside["drops"],
     }
+
+
+def _jain(goodputs_bps: Sequence[float]) -> float:
+    if len(goodputs_bps) < 2:
+        return math.nan
+    from lfnlab import metrics  # and with it numpy
+
+    return metrics.jain(goodputs_bps)
 
 
 def goodputs(flows: Iterable[FlowSummary]) -> list[float]:
