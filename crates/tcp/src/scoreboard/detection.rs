@@ -73,15 +73,16 @@ impl Scoreboard {
     fn last_before_delivered(&self) -> Time {
         let (delivered, repair) = (self.rack.newest(), &self.repair);
         let mut original = None;
+        let in_window = (self.una..self.nxt).contains(&self.rack.seq);
         let mut top =
-            if (self.una..self.nxt).contains(&self.rack.seq) { self.rack.seq } else { self.nxt - 1 };
-        while let Some(seq) = repair.sacked.gap_at_or_below(top, repair.examined) {
+            if in_window { Some(self.rack.seq) } else { self.originals_before(delivered).checked_sub(1) };
+        while let Some(seq) = top.and_then(|top| repair.sacked.gap_at_or_below(top, repair.examined)) {
             let sent = whole_us(self.sent[self.at(seq)]);
             if self.flags(seq) & (LOST | EVER | FOUND) == 0 && (sent, seq) < delivered {
                 original = Some(sent);
                 break;
             }
-            top = seq - 1;
+            top = seq.checked_sub(1);
         }
         let before = repair.retransmitted.partition_point(|&(sent, seq)| (whole_us(sent), seq) < delivered);
         let copies = repair.retransmitted.range(..before).rev();
@@ -90,6 +91,20 @@ impl Scoreboard {
             .find(|&(sent, seq)| self.is_copy_in_flight(sent, seq))
             .map(|(sent, _)| whole_us(sent));
         original.max(copy).unwrap_or(delivered.0)
+    }
+
+    /// One past the last segment to be examined that was sent before `delivered`, those retransmitted aside: originals
+    /// leave in order.
+    pub(super) fn originals_before(&self, delivered: (Time, u64)) -> u64 {
+        let (mut below, mut above) = (self.repair.examined, self.nxt);
+        while below < above {
+            let middle = below + (above - below) / 2;
+            match (middle..above).find(|&seq| self.flags(seq) & EVER == 0) {
+                Some(seq) if (whole_us(self.sent[self.at(seq)]), seq) < delivered => below = seq + 1,
+                _ => above = middle,
+            }
+        }
+        below
     }
 
     /// Whether the retransmission of `seq` at `sent` is its last one, and neither lost nor SACKed.

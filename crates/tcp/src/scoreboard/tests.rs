@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -32,4 +34,33 @@ fn of_copies_with_the_same_number_the_last_is_meant() {
     }
     let sent = [None, Some(3), Some(0), Some(1), Some(2)].map(|copy| board.transmission(0, copy));
     assert_eq!(sent, [0, 4, 5, 6, 7].map(|s| Some(Time::from_s(s))));
+}
+
+proptest! {
+    /// Against a walk over the whole window, of which any segments were retransmitted later.
+    #[test]
+    fn originals_sent_before_a_time_are_found(
+        gaps_us in proptest::collection::vec(0u64..3, 1..60),
+        again in proptest::collection::vec(0usize..60, 0..40),
+        (delivered_us, delivered_seq, examined) in (0u64..200, 0u64..60, 0u64..60),
+    ) {
+        let (mut board, mut at_us) = (Scoreboard::default(), 0);
+        for gap_us in &gaps_us {
+            at_us += gap_us;
+            board.on_sent(Time::from_us(at_us));
+        }
+        for seq in again.iter().filter(|&&seq| seq < gaps_us.len()) {
+            at_us += 1;
+            board.on_retransmitted(*seq as u64, Time::from_us(at_us));
+        }
+        let delivered = (Time::from_us(delivered_us), delivered_seq);
+        board.repair.examined = examined.min(board.nxt);
+        let sent_before = |&seq: &u64| {
+            board.flags(seq) & EVER == 0 && (whole_us(board.sent[board.at(seq)]), seq) < delivered
+        };
+        let walked = (board.repair.examined..board.nxt).rev().find(sent_before);
+        let found = board.originals_before(delivered);
+        prop_assert_eq!((board.repair.examined..found).rev().find(sent_before), walked);
+        prop_assert!(walked.is_none_or(|seq| seq < found));
+    }
 }
