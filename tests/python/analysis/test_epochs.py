@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,7 +144,7 @@ def test_only_losses_of_flows_that_last_count_and_only_after_the_warm_up() -> No
         return {"id": number, "law": "reno", "completion_s": done, "goodput_bps": 1e6}
 
     class Made(Run):
-        def table(self, name: str) -> pl.DataFrame:
+        def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
             assert name == "events"
             times = [1.0, *[5.0] * 12, 6.0, 6.0, 7.0]
             return pl.DataFrame(

@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -102,7 +102,7 @@ class Made(Run):
         run.__dict__["height"] = size
         return run
 
-    def table(self, name: str) -> pl.DataFrame:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """A few samples of each flow or link, of a height that differs from run to run."""
         t_s = np.linspace(0.0, 12.0, 13)
         rng = np.random.default_rng(self.seed)
@@ -111,13 +111,13 @@ class Made(Run):
         parts = []
         for number in range(count):
             values = self.__dict__["height"] * rng.random(t_s.size) * 100
-            columns: dict[str, Any] = {"t_s": t_s, key: np.full(t_s.size, number), "srtt_s": values}
+            made: dict[str, Any] = {"t_s": t_s, key: np.full(t_s.size, number), "srtt_s": values}
             if name == "flows":
                 total = np.cumsum(values * 1e4).astype(int)
-                columns |= {"cwnd_seg": values, "delivered_bytes": total}
+                made |= {"cwnd_seg": values, "delivered_bytes": total}
             else:
-                columns |= {"packets": values.astype(int)}
-            parts.append(pl.DataFrame(columns))
+                made |= {"packets": values.astype(int)}
+            parts.append(pl.DataFrame(made))
         return pl.concat(parts).sort("t_s")
 
 
