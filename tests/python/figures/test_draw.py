@@ -15,6 +15,7 @@ from lfnlab import Case, Scenario, _core, dumbbell, execute, law, metrics
 from lfnlab.cli import app as cli
 from lfnlab.figures import draw
 from lfnlab.figures.layout import width_in
+from lfnlab.metrics import goodput_bins
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:
@@ -209,6 +210,30 @@ def test_panels_are_the_cases(results: Results) -> None:
     assert [axes.get_title(loc="left") for axes in panels] == ["reno", "cubic"]
     colors = [{line.get_color() for line in axes.lines} for axes in panels]
     assert colors == [{law("reno").color}, {law("cubic").color}]
+
+
+def test_panels_may_be_the_laws(results: Results) -> None:
+    panels = drawn(results.root, y="cwnd_seg", panel="law")
+    assert [axes.get_title(loc="left") for axes in panels] == ["reno", "cubic"]
+    assert [len(axes.lines) for axes in panels] == [2, 2]
+
+
+def test_a_derived_table_is_made_when_it_is_drawn(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[int] = []
+
+    def counted(flows: pl.DataFrame) -> pl.DataFrame:
+        rows.append(flows.height)
+        return goodput_bins(flows)
+
+    monkeypatch.setattr(metrics, "goodput_bins", counted)
+    tables = draw.Tables([results.root])
+    assert {"flow", "t_s", "goodput_bps", "law", "run"} <= set(tables.columns("goodput"))
+    assert drawn(results.root)
+    assert set(rows) == {0}
+    drawn(results.root, table="goodput", y="goodput_bps")
+    assert max(rows) > 0
 
 
 def test_a_logarithmic_axis_has_plain_numbers(results: Results) -> None:

@@ -284,7 +284,7 @@ def by_route(frame: pl.DataFrame, by: str | None, panel: str | None) -> pl.DataF
     """
     if by not in (None, "law") or not {"law", "route"} <= set(frame.columns):
         return None
-    told = [column for column in (panel, "source", "law") if column in frame.columns]
+    told = [c for c in dict.fromkeys((panel, "source", "law")) if c in frame.columns]
     if (frame.group_by(told).agg(pl.col("route").n_unique())["route"] < 2).all():
         return None
     return frame.with_columns(pl.format("{}, {}", "law", "route").alias(LAW_AND_ROUTE))

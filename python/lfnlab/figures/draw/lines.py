@@ -61,8 +61,13 @@ def over_time(canvas: Canvas) -> tuple[Figure, str]:
 def _traces(canvas: Canvas, part: pl.DataFrame) -> tuple[list[pl.DataFrame], int]:
     """The lines of one panel: ten at most, evenly from first to last."""
     keys = [c for c in dict.fromkeys([*TRACE, canvas.by]) if c and c in part.columns]
-    traces = part.partition_by(keys, maintain_order=True) if keys else [part]
-    return plot.some(traces, _MOST_TRACES), len(traces)
+    if not keys:
+        return [part], 1
+    told = part.select(keys).unique(maintain_order=True)
+    shown = told[plot.some(range(told.height), _MOST_TRACES)]
+    if shown.height < told.height:
+        part = part.join(shown, on=keys, how="semi", maintain_order="left", nulls_equal=True)
+    return part.partition_by(keys, maintain_order=True), told.height
 
 
 def _traced(drawn: int, there: int, kept: int, rows: int) -> str:
