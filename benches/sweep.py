@@ -30,7 +30,7 @@ import polars as pl
 from lfnlab import Sweep, dumbbell
 from lfnlab import open as open_store
 from lfnlab.experiment.design import Design
-from lfnlab.results import maintenance
+from lfnlab.results import maintenance, shards
 from lfnlab.results.index import PART_ROWS, Recorder
 from lfnlab.results.integrity import NAMES
 from lfnlab.results.store import Store, stored
@@ -97,11 +97,14 @@ def _count(store: Path) -> int:
 def _digest(root: Path) -> str:
     """Of every file of every run but provenance.json, with names, in order."""
     digest = hashlib.sha256()
-    # What killed processes left begins with a dot and is no run.
-    for file in sorted((root / "runs").glob("[!.]*/*")):
-        if file.name != "provenance.json":
-            digest.update(f"{file.relative_to(root)}\0".encode())
-            digest.update(file.read_bytes())
+    held = shards.of(root / "runs")
+    for key in sorted(stored(root)):
+        files = held.files(key) or {
+            file.name: file.read_bytes() for file in (root / "runs" / key).iterdir()
+        }
+        for name in sorted(files.keys() - {"provenance.json"}):
+            digest.update(f"{key}/{name}\0".encode())
+            digest.update(files[name])
     return digest.hexdigest()
 
 

@@ -303,6 +303,8 @@ def run_many(
     scenarios: Sequence[Scenario],
     threads: int,
     progress: Callable[[int, float], bool] | None,
+    *,
+    sampled: bool = True,
 ) -> list[Run | None]:
     """Run scenarios, one thread a run.
 
@@ -310,7 +312,8 @@ def run_many(
     The lock of the interpreter is free meanwhile. ``progress`` is called with an index and the
     fraction done a few times a second, on the calling thread; when it returns False the runs in
     progress are given up: their entries, and those of runs not begun, are None. Results do not
-    depend on ``threads``.
+    depend on ``threads``. Without ``sampled`` the sampled tables have no rows, and the summaries
+    are the same.
 
     Raises:
         ScenarioError: before any run starts, also when runs need more than 80 % of the memory.

@@ -134,12 +134,13 @@ pub(crate) fn threads_in_memory(jobs: &[&Scenario], threads: usize, limit_bytes:
     fit.count().min(threads).max(1)
 }
 
-/// Runs all jobs; one ends with an error where runs hold more than they may. `tell` gets index and fraction on this thread and answers whether to go on; `None`
+/// Runs all jobs, with rows of the sampled tables or without; one ends with an error where runs hold more than they may. `tell` gets index and fraction on this thread and answers whether to go on; `None`
 /// is the result of a run that was cancelled.
 pub(crate) fn run(
     py: Python<'_>,
     jobs: &[&Scenario],
     threads: usize,
+    are_sampled: bool,
     mut tell: impl FnMut(usize, f64) -> PyResult<bool>,
 ) -> PyResult<Vec<Option<Done>>> {
     let cancel = AtomicBool::new(false);
@@ -154,7 +155,7 @@ pub(crate) fn run(
             scope.spawn(move || {
                 worker.store(prototype::this_thread(), Relaxed);
                 while let Some(index) = Some(next.fetch_add(1, Relaxed)).filter(|&i| i < jobs.len()) {
-                    let done = guarded(jobs[index], cancel, &fractions[index]);
+                    let done = guarded(jobs[index], are_sampled, cancel, &fractions[index]);
                     // The receiver outlives the scope.
                     let _ = sender.send((index, done));
                 }
@@ -200,8 +201,8 @@ pub(crate) fn run(
 }
 
 /// One run; a panic becomes an error that names it.
-fn guarded(job: &Scenario, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
-    let run = catch_unwind(AssertUnwindSafe(|| simulate(job, cancel, fraction)));
+fn guarded(job: &Scenario, are_sampled: bool, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
+    let run = catch_unwind(AssertUnwindSafe(|| simulate(job, are_sampled, cancel, fraction)));
     let name = job.parsed.name.as_deref().unwrap_or(&job.file);
     let done = run.unwrap_or_else(|panic: Box<dyn Any + Send>| {
         if cancel.load(Relaxed) {
@@ -238,14 +239,15 @@ fn stamps(scenario: &lfn_scenario::Scenario) -> Vec<Stamp<'_>> {
     stamps
 }
 
-fn simulate(job: &Scenario, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
+fn simulate(job: &Scenario, are_sampled: bool, cancel: &AtomicBool, fraction: &AtomicU64) -> Option<Done> {
     let (wall, cpu_s) = (now(), thread_cpu_s());
     let config = job.config();
     let prototypes = stamps(&job.parsed);
     let python = !prototypes.is_empty();
     let mut watch = Watch { share: Share::default(), looked: wall, next: wall, held: 0, slice: SLICE };
     let mut sim = match attached(python, || Sim::new(&config)) {
-        Ok(sim) => sim,
+        Ok(sim) if are_sampled => sim,
+        Ok(sim) => sim.without_samples(),
         Err(error) => return Some(Err(error.to_string().into())),
     };
     // Slow start doubles what is in flight in a round trip. A slice is no longer, unless there were a million of them.

@@ -146,12 +146,13 @@ fn limit_memory(size: Option<&str>) -> PyResult<()> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (scenarios, threads, progress))]
+#[pyo3(signature = (scenarios, threads, progress, *, sampled=true))]
 fn run_many(
     py: Python<'_>,
     scenarios: Vec<Py<Scenario>>,
     threads: usize,
     progress: Option<Py<PyAny>>,
+    sampled: bool,
 ) -> PyResult<Vec<Option<Run>>> {
     let jobs: Vec<&Scenario> = scenarios.iter().map(Py::get).collect();
     let limit_bytes = memory::limit_bytes();
@@ -164,7 +165,7 @@ fn run_many(
         Some(progress) => progress.call1(py, (index, fraction))?.extract(py),
         None => Ok(true),
     };
-    batch::run(py, &jobs, threads, tell)?
+    batch::run(py, &jobs, threads, sampled, tell)?
         .into_iter()
         .map(|done| match done {
             None => Ok(None),

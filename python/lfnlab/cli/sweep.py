@@ -99,7 +99,7 @@ def sweep(
     said = settings(set_)
     asked = asked.with_settings(with_settings(asked.base, said), said)
     if dry_run:
-        plan = Plan(asked.cases, asked.seeds).shard(*part or (1, 1))
+        plan = Plan(asked.cases, asked.seeds, summaries=True).shard(*part or (1, 1))
         there: set[str] = set()
         if (out / "runs").is_dir():
             check_layout(out)
@@ -455,12 +455,24 @@ def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
         print_json(said)
         return
     _print_tables(results)
-    say(line(f"{len(results.runs):,} runs in {results.root}"))
+    say(line(f"{len(results.runs):,} runs in {results.root}{_kept(results)}"))
     if failures:
         say(f"{len(failures):,} failed; repeat the command to run them again:")
         _print_some(failures)
     if results.runs:
         print_next(results.root, page)
+
+
+def _kept(results: Results) -> str:
+    """Note that the runs keep less than all, or nothing."""
+    from lfnlab.results import shards
+
+    if not results.runs or not shards.holds(results.runs[0].path):
+        return ""
+    return (
+        ", summaries alone: a table that is asked for is simulated again; `sample` in the "
+        "scenario keeps the tables"
+    )
 
 
 def write_page(results: Results, tables: Mapping[str, Table] | None = None) -> Path:

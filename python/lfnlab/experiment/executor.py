@@ -6,10 +6,13 @@ result that arrives late or twice finds its run stored, and changes nothing.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,15 +20,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lfnlab import _core
 from lfnlab.errors import LabError, OverMemory, StoreError, Unavailable, UsageError
-from lfnlab.results.provenance import code_version
-from lfnlab.results.store import run_files, run_keys
+from lfnlab.results.index import shard
+from lfnlab.results.provenance import code_version, now
+from lfnlab.results.store import brief_files, run_files, run_keys
 
 if TYPE_CHECKING:
+    import polars as pl
     from distributed import Client
 
 Files = dict[str, bytes]
 """The files of a run by name."""
 
+GROUP_EVENTS = 500_000
+"""Brief runs of so many predicted events are computed one after the other, some 30 ms: to begin one
+takes a thread."""
 JOBQUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "htcondor": "HTCondorCluster"}
 """Batch systems, and their classes in dask-jobqueue."""
 
@@ -37,10 +45,16 @@ class Work:
     key: str
     scenario: _core.Scenario
     memory_bytes: int
+    events: int = 0
+    """Predicted."""
+    brief: bool = False
+    """Whether it keeps its summary alone."""
 
 
 Took = Callable[[Work, "Files | LabError"], None]
 """Called from any thread with the files of a run, or the reason of its failure."""
+TookRows = Callable[[Sequence[Work], "pl.DataFrame"], None]
+"""Called from any thread with brief runs and their rows for a shard."""
 Tell = Callable[[Work, float], None]
 """Called from any thread with a run and the fraction done."""
 
@@ -99,11 +113,58 @@ def simulate(
     return None if run is None else run_files(run, scenario, command)
 
 
+def simulate_brief(
+    group: Sequence[tuple[str, _core.Scenario]],
+    command: str,
+    tell: Callable[[int, float], bool] | None = None,
+) -> tuple[pl.DataFrame | None, dict[str, LabError]]:
+    """The rows for a shard of runs, one after the other, and the failed ones by their keys.
+
+    Runs that ``tell`` cancelled are in neither.
+    """
+    failed: dict[str, LabError] = {}
+    scenarios = [scenario for _, scenario in group]
+    try:
+        runs = _core.run_many(scenarios, 1, tell, sampled=False)
+    except LabError as error:
+        if len(group) == 1:
+            return None, {group[0][0]: error}
+        runs = [None] * len(group)
+        for place, (key, scenario) in enumerate(group):
+            try:
+                (runs[place],) = _core.run_many([scenario], 1, None, sampled=False)
+            except LabError as wrong:
+                failed[key] = wrong
+    finished = now()
+    files = {
+        key: brief_files(run, scenario, command, finished)
+        for (key, scenario), run in zip(group, runs, strict=True)
+        if run is not None
+    }
+    return (shard(files) if files else None), failed
+
+
+def _groups(work: Iterator[Work], most: Callable[[], float]) -> Iterator[list[Work]]:
+    """Brief runs together, up to so many predicted events; each other run alone."""
+    group: list[Work] = []
+    for item in work:
+        if item.brief:
+            group.append(item)
+            if sum(one.events for one in group) >= most():
+                yield group
+                group = []
+        else:
+            yield [item]
+    if group:
+        yield group
+
+
 def on_threads(
     work: Iterator[Work],
     jobs: int,
     command: str,
     took: Took,
+    took_rows: TookRows,
     tell: Tell,
     backend: Backend = SIMULATOR,
 ) -> None:
@@ -118,41 +179,57 @@ def on_threads(
     ended = threading.Condition()
     running: list[int] = []
     again: list[Work] = []
+    groups = _groups(work, lambda: GROUP_EVENTS)
 
-    def begin() -> Work | None:
+    def begin() -> list[Work] | None:
         with ended:
-            item = next(work, None)
-            if item is None:
+            group = next(groups, None)
+            if group is None:
                 return None
-            while running and (
-                sum(running) + item.memory_bytes > limit_bytes
-                or item.memory_bytes > memory_limit_bytes()
-            ):
+            need = max(item.memory_bytes for item in group)
+            while running and (sum(running) + need > limit_bytes or need > memory_limit_bytes()):
                 ended.wait(1.0)
-            running.append(item.memory_bytes)
-            return item
+            running.append(need)
+            return group
+
+    def fail(item: Work, error: LabError) -> None:
+        if isinstance(error, OverMemory) and len(running) > 1:
+            again.append(item)
+        else:
+            took(item, error)
+
+    def compute(group: list[Work]) -> None:
+        def going(place: int, done: float) -> bool:
+            tell(group[place], done)
+            return not stop.is_set()
+
+        if group[0].brief:
+            pairs = [(item.key, item.scenario) for item in group]
+            rows, failed = simulate_brief(pairs, command, going)
+            if rows is not None:
+                took_rows([item for item in group if item.key not in failed], rows)
+            for item in group:
+                if item.key in failed:
+                    fail(item, failed[item.key])
+            return
+        (item,) = group
+        try:
+            files = backend.simulate(item.scenario, command, lambda done: going(0, done))
+        except StoreError:
+            raise
+        except LabError as error:
+            fail(item, error)
+        else:
+            if files is not None:
+                took(item, files)
 
     def worker() -> None:
-        while not stop.is_set() and (item := begin()) is not None:
-
-            def going(done: float, item: Work = item) -> bool:
-                tell(item, done)
-                return not stop.is_set()
-
+        while not stop.is_set() and (group := begin()) is not None:
             try:
-                files = backend.simulate(item.scenario, command, going)
-                if files is not None:
-                    took(item, files)
-            except StoreError:
-                raise
-            except LabError as error:
-                if isinstance(error, OverMemory) and len(running) > 1:
-                    again.append(item)
-                else:
-                    took(item, error)
+                compute(group)
             finally:
                 with ended:
-                    running.remove(item.memory_bytes)
+                    running.remove(max(item.memory_bytes for item in group))
                     ended.notify_all()
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -166,50 +243,79 @@ def on_threads(
         for thread in threads:
             thread.result()
     if again:
-        on_threads(iter(again), 1, command, took, tell, backend)
+        on_threads(iter(again), 1, command, took, took_rows, tell, backend)
 
 
 def _failed(thread: Future[None]) -> bool:
     return thread.done() and thread.exception() is not None
 
 
-def on_dask(work: Iterator[Work], client: Client, command: str, took: Took) -> None:
+def on_dask(
+    work: Iterator[Work], client: Client, command: str, took: Took, took_rows: TookRows
+) -> None:
     """Compute the runs on a Dask cluster, with about two tasks for each of its threads at any time.
 
-    If a worker dies, another one gets its run, at most three times; then the run has failed. Tasks
-    are named by the run's key, so two sweeps on one cluster share equal runs.
+    A task is a run, or as many brief ones as take :data:`TASK_S`. If a worker dies, another one
+    gets its task, at most three times; then its runs are tasks of their own, and one that fails so
+    again has failed. Tasks are named by the runs' keys, so two sweeps on one cluster share equal
+    ones.
 
     Raises:
         LabError: when the scheduler is lost.
     """
+    import polars as pl
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
-    futures: dict[Any, Work] = {}
+    futures: dict[Any, list[Work]] = {}
+    again: list[Work] = []
+    events_a_s = FIRST_EVENTS_A_S
 
     def room() -> int:
         threads = sum(client.nthreads().values())
         return int(max(16, 2 * threads)) - len(futures)
 
+    groups = _groups(work, lambda: TASK_S * events_a_s)
+
     def submit(count: int) -> Iterator[Any]:
-        for _, item in zip(range(count), work, strict=False):
-            text, key = item.scenario.text, f"lfn-{item.key}"
-            future = client.submit(_remote, text, command, code_version(), key=key)
-            futures[future] = item
+        for _ in range(count):
+            group = [again.pop()] if again else next(groups, None)
+            if group is None:
+                return
+            keys = hashlib.sha256("".join(item.key for item in group).encode()).hexdigest()[:24]
+            texts = [(item.key, item.scenario.text) for item in group]
+            called = _remote_brief if group[0].brief else _remote
+            future = client.submit(called, texts, command, code_version(), key=f"lfn-{keys}")
+            futures[future] = group
             yield future
 
     queue = as_completed(list(submit(room())))
     try:
         for future in queue:
-            item = futures.pop(future)
+            group = futures.pop(future)
             try:
-                took(item, future.result())
+                found = future.result()
             except KilledWorker as error:
-                took(item, LabError(f"its workers died: {error}"))
+                if len(group) > 1:
+                    again += group
+                else:
+                    took(group[0], LabError(f"its workers died: {error}"))
             except (StoreError, Unavailable):
                 raise
             except LabError as error:
-                took(item, error)
+                took(group[0], error)
+            else:
+                if group[0].brief:
+                    rows, failed, took_s = found
+                    if rows is not None:
+                        there = [item for item in group if item.key not in failed]
+                        took_rows(there, pl.read_parquet(io.BytesIO(rows)))
+                    for item in group:
+                        if item.key in failed:
+                            took(item, failed[item.key])
+                    events_a_s = sum(item.events for item in group) / max(took_s, 1e-3)
+                else:
+                    took(group[0], found)
             future.release()
             for fresh in submit(room()):
                 queue.add(fresh)
@@ -222,16 +328,41 @@ def on_dask(work: Iterator[Work], client: Client, command: str, took: Took) -> N
         client.cancel(list(futures))
 
 
-def _remote(text: str, command: str, code: str) -> Files:
+TASK_S = 1.0
+"""Aim of the time of a task of brief runs, so that it takes at least half of that."""
+FIRST_EVENTS_A_S = 2e6
+"""Predicted events of brief runs a second, until a task tells."""
+
+
+def _remote(texts: Sequence[tuple[str, str]], command: str, code: str) -> Files:
     """:func:`simulate` on a worker, which must have the same code."""
+    _check_code(code)
+    ((_, text),) = texts
+    files = simulate(_core.Scenario(text), command)
+    assert files is not None, "nobody gave it up"
+    return files
+
+
+def _remote_brief(
+    texts: Sequence[tuple[str, str]], command: str, code: str
+) -> tuple[bytes | None, dict[str, LabError], float]:
+    """:func:`simulate_brief` on a worker: the rows as Parquet, and what they took in seconds."""
+    _check_code(code)
+    begun = time.monotonic()
+    group = [(key, _core.Scenario(text)) for key, text in texts]
+    rows, failed = simulate_brief(group, command)
+    buffer = io.BytesIO()
+    if rows is not None:
+        rows.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue() or None, failed, time.monotonic() - begun
+
+
+def _check_code(code: str) -> None:
     if code_version() != code:
         raise Unavailable(
             f"a Dask worker has lfnlab {code_version()}, this process {code}; versions do not mix: "
             "install the same build on all machines"
         )
-    files = simulate(_core.Scenario(text), command)
-    assert files is not None, "nobody gave it up"
-    return files
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,9 +13,16 @@ from operator import index
 from typing import TYPE_CHECKING, NamedTuple
 
 from lfnlab import _core
+from lfnlab.control_laws import prototype
 from lfnlab.errors import ScenarioError
 from lfnlab.experiment.design import MOST_RUNS
-from lfnlab.experiment.executor import SIMULATOR, Backend, Files, memory_limit_bytes
+from lfnlab.experiment.executor import (
+    SIMULATOR,
+    Backend,
+    Files,
+    memory_limit_bytes,
+    simulate_brief,
+)
 from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
@@ -29,6 +38,10 @@ SHOWN = 20
 """Seeds that an error lists."""
 BLOCK_BYTES = 4096
 """A file takes whole blocks of a disk."""
+_SEED = re.compile(r"^seed = 0$", re.MULTILINE)
+"""A key of the first table; no value goes over a line, and a list's next lines are indented."""
+SHARD_BYTES = 28_000
+"""Of a shard, beside its runs: each of its columns is described."""
 TABLE_COPIES = 1.6
 """An estimate of memory counts tables so often: columns with room to grow, and what is stored."""
 
@@ -51,6 +64,8 @@ class Planned(NamedTuple):
     memory_bytes: int
     table_bytes: int
     events: int
+    brief: bool
+    """Whether it keeps its summary alone."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,8 @@ class Estimate:
 class Plan:
     """Every case with every seed, in order; a case in which nothing is random with the first alone.
 
+    With ``summaries`` the runs of a case that does not ask for tables keep their summaries alone.
+
     Raises:
         ScenarioError: when there is nothing to run, or a case cannot be run here.
     """
@@ -88,12 +105,15 @@ class Plan:
         cases: Sequence[Case],
         seeds: int | Sequence[int] = 1,
         backend: Backend = SIMULATOR,
+        *,
+        summaries: bool = False,
     ) -> None:
         if not cases:
             raise ScenarioError("nothing to run: no case")
         self.cases = cases
         self.backend = backend
         self.runs: list[Planned] = []
+        self._texts: dict[int, tuple[str, str]] = {}
         self.alone = 0
         for place, case in enumerate(cases):
             scenario = _core.Scenario(case.scenario.to_toml())
@@ -107,7 +127,8 @@ class Plan:
                 found = f"{total:,} runs in {place + 1:,} of {len(cases):,} cases"
                 raise ScenarioError(found, f"allowed: up to {MOST_RUNS}", "seeds")
             memory_bytes = backend.memory_bytes(need["memory_bytes"])
-            needs = (memory_bytes, need["table_bytes"], need["events"])
+            brief = summaries and backend is SIMULATOR and _is_brief(case.scenario)
+            needs = (memory_bytes, need["table_bytes"], need["events"], brief)
             self.runs += [
                 Planned(key, place, index(seed), *needs)
                 for key, seed in zip(backend.keys(scenario, chosen), chosen, strict=True)
@@ -119,12 +140,15 @@ class Plan:
             raise ScenarioError(f"{part}/{parts}", "allowed: i/n with i from 1 to n", "shard")
         chosen = object.__new__(Plan)
         chosen.cases, chosen.alone, chosen.backend = self.cases, self.alone, self.backend
-        chosen.runs = self.runs[part - 1 :: parts]
+        chosen.runs, chosen._texts = self.runs[part - 1 :: parts], self._texts
         return chosen
 
     def scenario(self, run: Planned) -> _core.Scenario:
         """The scenario of a run, with its seed."""
-        return _core.Scenario(self.cases[run.case].scenario.with_seed(run.seed).to_toml())
+        if (around := self._texts.get(run.case)) is None:
+            around = self._texts[run.case] = _around_seed(self.cases[run.case].scenario)
+        before, after = around
+        return _core.Scenario(f"{before}{run.seed}{after}")
 
     def fitting(self, jobs: int) -> int:
         """Number of jobs for which memory suffices if all were the largest run."""
@@ -149,8 +173,13 @@ class Plan:
             took_s, kept_bytes = self._probe(middle)
             events = sum(run.events for run in group)
             cpu_s += took_s * events / max(1, middle.events)
+            if middle.brief:
+                disk_bytes += kept_bytes * len(group)
+                continue
             tables = sum(run.table_bytes for run in group) / max(1, middle.table_bytes)
             disk_bytes += kept_bytes * tables
+        if any(run.brief for run in pending):
+            disk_bytes += SHARD_BYTES
         jobs = max(1, min(self.fitting(jobs), len(pending)))
         return Estimate(
             runs=len({run.key for run in self.runs}),
@@ -175,11 +204,33 @@ class Plan:
             fraction = done
             return time.monotonic() - begun < PROBE_S
 
+        if run.brief:
+            pair = (run.key, self.scenario(run))
+            rows, _ = simulate_brief([pair], "", lambda _, done: going(done))
+            took_s = time.process_time() - begun_cpu
+            if rows is None:
+                return took_s / max(fraction, 1e-9), 0.0
+            return took_s, float(len(zlib.compress(rows["summary.json"][0].encode())))
         files = self.backend.simulate(self.scenario(run), "", going)
         took_s = time.process_time() - begun_cpu
         if files is None:
             return took_s / max(fraction, 1e-9), run.table_bytes / TABLE_COPIES
         return took_s, _disk_bytes(files)
+
+
+def _is_brief(scenario: Scenario) -> bool:
+    """Whether nothing in a scenario asks for tables, or needs a copy of a law."""
+    asks = scenario.sample not in (None, "off") or scenario.sample_rows is not None
+    own = any(map(prototype.is_prototype, scenario.laws))
+    return not (asks or own or scenario.capture is not None)
+
+
+def _around_seed(scenario: Scenario) -> tuple[str, str]:
+    """The text of a scenario before and after its seed, which is written once for a case."""
+    text = scenario.with_seed(0).to_toml()
+    found = _SEED.search(text)
+    assert found is not None, text
+    return text[: found.end() - 1], text[found.end() :]
 
 
 def _disk_bytes(files: Files) -> float:

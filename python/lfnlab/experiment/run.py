@@ -20,7 +20,7 @@ from lfnlab.errors import (
 )
 from lfnlab.experiment import executor as executors
 from lfnlab.experiment.executor import SIMULATOR, Backend, Files, Work
-from lfnlab.experiment.plan import Case, Plan
+from lfnlab.experiment.plan import Case, Plan, Planned
 from lfnlab.machine import cores
 from lfnlab.results import provenance
 from lfnlab.results.batch import Batch
@@ -28,10 +28,12 @@ from lfnlab.results.index import Catalog, Recorder
 from lfnlab.results.integrity import fault
 from lfnlab.results.maintenance import remove
 from lfnlab.results.runs import SCHEMA, Failure, Results, Run
-from lfnlab.results.store import Store
+from lfnlab.results.store import Store, in_folders
 from lfnlab.scenario.builder import Scenario
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from lfnlab.control_laws.prototype import Law
     from lfnlab.scenario.elements import FlowSettings
 
@@ -70,6 +72,7 @@ def execute(
     keep_going: bool = False,
     source: str | None = None,
     backend: Backend = SIMULATOR,
+    summaries: bool = False,
 ) -> Results:
     """Run a scenario, or every case, with every seed; a run that the store has is not run again.
 
@@ -92,6 +95,8 @@ def execute(
         keep_going: a run that fails is listed in the results and does not end the others.
         source: the text that the cases were made from, to be kept with the experiment.
         backend: where the runs run; another than the simulator has ``executor`` "local" alone.
+        summaries: keep the summaries alone of cases that do not ask for tables by ``sample``,
+            ``sample_rows`` or ``capture``. A table that is read is simulated again.
 
     Raises:
         ScenarioError: before anything is run.
@@ -106,7 +111,7 @@ def execute(
         cases = [Case(cases)]
     jobs = cores() if jobs is None else jobs
     _check(cases, jobs, executor, backend)
-    plan = _planned(cases, seeds, backend).shard(*shard or (1, 1))
+    plan = _planned(cases, seeds, backend, summaries).shard(*shard or (1, 1))
     store = Store(out)
     _forget_prototypes(store, plan)
     entries = [
@@ -124,22 +129,27 @@ def execute(
             state.tell_all()
         elif executor == "local":
             threads = min(jobs, len(state.pending))
-            executors.on_threads(state.work(), threads, command, state.took, state.tell, backend)
+            executors.on_threads(
+                state.work(), threads, command, state.took, state.took_rows, state.tell, backend
+            )
         else:
             workers = plan.fitting(jobs) if executor == "dask" else jobs
             with executors.dask_client(executor, workers) as client:
-                executors.on_dask(state.work(), client, command, state.took)
+                executors.on_dask(state.work(), client, command, state.took, state.took_rows)
     finally:
         try:
             state.batch.write()
+            store.tidy()
         finally:
             state.recorder.write()
     return _results(store, title, plan, state.failures)
 
 
-def _planned(cases: Sequence[Case], seeds: int | Sequence[int], backend: Backend) -> Plan:
+def _planned(
+    cases: Sequence[Case], seeds: int | Sequence[int], backend: Backend, summaries: bool
+) -> Plan:
     """The plan; warns about cases that run once in spite of several seeds."""
-    plan = Plan(cases, seeds, backend)
+    plan = Plan(cases, seeds, backend, summaries=summaries)
     if plan.alone:
         count = len(seeds) if isinstance(seeds, Sequence) else seeds
         part = f" in {plan.alone:,} of {len(cases):,} cases" if plan.alone < len(cases) else ""
@@ -190,14 +200,32 @@ def _forget_prototypes(store: Store, plan: Plan) -> None:
         Catalog(store.root)  # drops their rows
 
 
-def _whole(store: Store, keys: set[str]) -> set[str]:
-    """The complete stored runs; warns about incomplete ones."""
-    faults = {key: fault(store.path(key)) for key in sorted(keys & store.keys())}
-    if wrong := [f"{key}: {why}" for key, why in faults.items() if why is not None]:
+def _whole(store: Store, plan: Plan) -> set[str]:
+    """The complete stored runs of a plan; warns about damaged ones.
+
+    A run in a shard is complete if it is to keep its summary alone.
+    """
+    folders, held = in_folders(store.root), store.shards.keys()
+    keys = {run.key for run in plan.runs}
+    faults = {key: fault(store.path(key)) for key in sorted(keys & folders)}
+    short = {run.key for run in plan.runs if run.brief and run.key in held}
+    lost = [f"the runs of {name}: {why}" for name, why in sorted(store.shards.wrong.items())]
+    wrong = [f"{key}: {why}" for key, why in faults.items() if why is not None]
+    if keys - short - faults.keys():  # some of them may have been in a damaged shard
+        wrong += lost
+    if wrong:
         several = f"{len(wrong):,} damaged runs are" if len(wrong) > 1 else "a damaged run is"
         more = f", and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
         _warn(f"{several} run again: {wrong[0]}{more}", DamageWarning)
-    return {key for key, why in faults.items() if why is None}
+    return short - folders | {key for key, why in faults.items() if why is None}
+
+
+def _is_there(store: Store, run: Planned) -> bool:
+    """Whether another process has stored the run in the meantime."""
+    if run.brief:
+        return store.shards.has(run.key)
+    path = store.path(run.key)
+    return path.exists() and fault(path) is None
 
 
 class _State:
@@ -217,7 +245,7 @@ class _State:
         self.batch = Batch(store, self._stored)
         self._store, self._plan, self._progress = store, plan, progress
         self._failed, self._keep_going, self._experiment = failed, keep_going, experiment
-        there = _whole(store, {run.key for run in plan.runs})
+        there = _whole(store, plan)
         if there:
             self._remember()
         # By key: a run that two cases share is run once.
@@ -235,10 +263,11 @@ class _State:
         """
         self.tell_all()
         for run in sorted(self.pending.values(), key=lambda run: -run.events):
-            if fault(self._store.path(run.key)) is None:
+            if _is_there(self._store, run):
                 self._end(run.key)
             else:
-                yield Work(run.key, self._plan.scenario(run), run.memory_bytes)
+                scenario = self._plan.scenario(run)
+                yield Work(run.key, scenario, run.memory_bytes, run.events, run.brief)
 
     def took(self, work: Work, files: Files | LabError) -> None:
         """A run has its files, or has failed."""
@@ -251,6 +280,14 @@ class _State:
         else:
             self.batch.add(work.key, files)
         self._end(work.key)
+
+    def took_rows(self, work: Sequence[Work], rows: pl.DataFrame) -> None:
+        """Brief runs have their rows; those that were cancelled have none."""
+        self.batch.add_rows(rows)
+        there = set(rows["key"])
+        for item in work:
+            if item.key in there:
+                self._end(item.key)
 
     def _stored(self, runs: Mapping[str, Mapping[str, bytes]]) -> None:
         self._remember()

@@ -87,7 +87,12 @@ class Sweep:
     def run(self, **settings: Unpack[Options]) -> Results:
         """Run it; ``settings`` are those of :func:`lfnlab.execute`. Failed runs are listed."""
         return execute(
-            self.cases, seeds=self.seeds, source=self.source, keep_going=True, **settings
+            self.cases,
+            seeds=self.seeds,
+            source=self.source,
+            keep_going=True,
+            summaries=True,
+            **settings,
         )
 
     def case(self, point: Point) -> Case:

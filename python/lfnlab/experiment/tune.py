@@ -178,6 +178,7 @@ class Search:
                 title=f"minimise {self.minimise.text}",
                 keep_going=True,
                 source=self.source,
+                summaries=True,
             )
             return [
                 self._trial(results, place, point, len(seeds)) for place, point in enumerate(points)

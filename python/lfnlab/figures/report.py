@@ -395,12 +395,18 @@ def _runs(results: Results, where: str) -> str:
         said = escape(f"simulate {plot.panel_title(run)}, seed {run.seed}")
         return f'<a href="{escape(href)}" aria-label="{said}">simulate</a>'
 
+    def folder(run: Run) -> str:
+        """The link to a run's files, or the key of one that keeps its summary alone."""
+        key = escape(run.path.name)
+        if not run.path.is_dir():
+            return f"<code>{key}</code>"
+        return f'<a href="{where}/{quote(run.path.name)}/"><code>runs/{key}</code></a>'
+
     rows = [
         f'<td class="text">{escape(plot.panel_title(run))}</td><td>{run.seed}</td>'
         f'<td class="text"><code>{escape(run.summary["hash"])}</code></td>'
         f"<td>{run.summary['data_packets_delivered']:,}</td><td>{run.summary['wall_s']:.2f}</td>"
-        f'<td class="text"><a href="{where}/{quote(run.path.name)}/"><code>'
-        f"runs/{escape(run.path.name)}</code></a></td>"
+        f'<td class="text">{folder(run)}</td>'
         f'<td class="text">{simulate(run)}</td>'
         for run in results.runs[:_MOST_RUNS]
     ]

@@ -13,6 +13,7 @@ import numpy as np
 
 from lfnlab.figures import plot
 from lfnlab.figures.looks import looks
+from lfnlab.results import shards
 from lfnlab.results.runs import route
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ _MOST_TRACES = 12
 """Traces of a chart."""
 BUDGET_BYTES = 2_000_000
 """Of the traces of single cases on one page; the page says by which command others are drawn."""
+
+BUDGET_S = 10.0
+"""CPU time in which runs that keep no tables are simulated again for them."""
 
 KINDS = (
     ("cwnd", "Congestion window (segments)", plot.cwnd_series),
@@ -84,19 +88,28 @@ def views(
         step: called once for each of the cases.
     """
     shown: dict[str, dict[str, Any]] = {}
+    if sum(map(_again_s, traced)) > BUDGET_S:
+        traced = ()
+    left_s = BUDGET_S
     if len(traced) > 1 and (beside := charts(traced, BUCKETS)):
         some = f"{len(traced)} of {len(runs)} cases" if len(traced) < len(runs) else "all cases"
         shown["all"] = {"name": f"{some}, the first seed of each", "charts": beside}
     left = BUDGET_BYTES
     for i in _spread(len(runs)):
         step()
-        if left <= 0:
+        left_s -= _again_s(runs[i])
+        if left <= 0 or left_s < 0:
             continue
         if own := charts([runs[i]], BUCKETS if len(runs) == 1 else _BUCKETS_ALONE):
             shown[f"case-{i}"] = {"name": named(runs[i]), "charts": own}
             left -= len(_json(own))
     order = sorted(shown, key=lambda name: -1 if name == "all" else int(name.partition("-")[2]))
     return Views(runs, {name: shown[name] for name in order})
+
+
+def _again_s(run: Run) -> float:
+    """CPU time to simulate a run again, if it keeps no tables, in seconds."""
+    return run.summary["cpu_s"] if shards.holds(run.path) else 0.0
 
 
 def _spread(count: int) -> list[int]:

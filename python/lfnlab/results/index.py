@@ -21,16 +21,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import StoreError, UsageError
+from lfnlab.results import shards
 from lfnlab.results.cases import METRICS, Cases, frame
 from lfnlab.results.integrity import content, incomplete, provenance_of, remedy
 from lfnlab.results.runs import Results, Run, by_law
 from lfnlab.results.store import (
     EXPERIMENT,
     LAYOUT_FILE,
+    RESOLVED,
     check_layout,
     check_size,
+    in_folders,
     read_json,
-    stored,
 )
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parsed
 
@@ -75,8 +77,13 @@ class Catalog:
 
     def refresh(self) -> None:
         """Add rows of runs stored since, and drop rows of runs removed since."""
-        self.wrong = {}
-        there = {key for key in stored(self.root) if self._is_whole(key)}
+        self.shards = shards.of(self.root / "runs")
+        self.shards.refresh()
+        self.wrong = {
+            name: f"{self.shards.home / name}: {why}; {remedy(self.root)}"
+            for name, why in self.shards.wrong.items()
+        }
+        there = self._folders = {key for key in in_folders(self.root) if self._is_whole(key)}
         try:
             with _locked(self.root) as parts:
                 known = parts.known()
@@ -127,6 +134,7 @@ class Catalog:
         import polars as pl
 
         frames = [pl.scan_parquet(file) for file in _Parts(self.root).files()]
+        frames += self.shards.frames(beside=self._folders)
         if self._unwritten:
             frames.append(frame(self._unwritten).lazy())
         if not frames and self.wrong:
@@ -243,9 +251,45 @@ class Recorder:
                 parts.add(fresh)
 
 
+def shard(runs: Mapping[str, Mapping[str, str]]) -> pl.DataFrame:
+    """The rows of runs that keep their summaries alone, with their files, as shards have them."""
+    found: list[Row] = []
+    for key, files in runs.items():
+        told = json.loads(files["summary.json"])
+        said, _, resolved = files["provenance.json"].partition(RESOLVED)
+        about = _about(key, told, json.loads(f"{said}}}")) | _flat_text(resolved[:-1])
+        first, *others = _rows(told, about)
+        found += [{**first, **files}, *others]
+    return frame(found)
+
+
+def _flat_text(resolved: str) -> Row:
+    """:func:`_flat` of a text; runs of a case differ in their seed alone, which it leaves out."""
+    begins = _BEGIN.match(resolved)
+    return _flat_but_seed(resolved if begins is None else f"{begins[1]}0{resolved[begins.end() :]}")
+
+
+@lru_cache(maxsize=256)
+def _flat_but_seed(resolved: str) -> Row:
+    return _flat(json.loads(resolved))
+
+
+_BEGIN = re.compile(r'(\{"schema":\d+,(?:"name":(?:null|"(?:[^"\\]|\\.)*"),)?"seed":)\d+')
+"""Of a resolved scenario, up to its seed."""
+
+
 def rows(key: str, summary: Summary, said: Mapping[str, Any]) -> list[Row]:
     """The rows of a run from its summary and its provenance."""
-    about = {
+    return _rows(summary, _about(key, summary, said) | _flat(said.get("resolved", {})))
+
+
+def _rows(summary: Summary, about: Row) -> list[Row]:
+    found: Sequence[Mapping[str, object]] = by_law(summary)
+    return [{**row, **about} for row in found or [{"law": None, "seed": summary["seed"]}]]
+
+
+def _about(key: str, summary: Summary, said: Mapping[str, Any]) -> Row:
+    return {
         "key": key,
         "code": said["code"],
         "name": summary["name"],
@@ -254,10 +298,7 @@ def rows(key: str, summary: Summary, said: Mapping[str, Any]) -> list[Row]:
         # Runs of lfnlab 0.1.0 say in their summary what they took, and resolve no scenario.
         "wall_s": said.get("wall_s", summary.get("wall_s")),
         "cpu_s": said.get("cpu_s", summary.get("cpu_s")),
-        **_flat(said.get("resolved", {})),
     }
-    found: Sequence[Mapping[str, object]] = by_law(summary)
-    return [{**row, **about} for row in found or [{"law": None, "seed": summary["seed"]}]]
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Row:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lfnlab.errors import StoreError
+from lfnlab.results import shards
 
 TABLES = ("flows", "queues", "events", "probes")
 """Those that every run has; transfers and packets come where there are any."""
@@ -29,8 +30,8 @@ NAMES = {
     *(f"{table}.parquet" for table in TABLES),
 }
 """Files that every run has."""
-KEY = re.compile(r"[0-9a-f]{24}")
-"""The name of a run's directory. Nothing else in ``runs/`` is a run."""
+KEY = shards.KEY
+"""The name of a run's directory. Nothing else in ``runs/`` is a run, but what a shard holds."""
 _FILE = re.compile(r"\w[\w.-]*")
 HASHED_BYTES = 1 << 20
 """Of a run that is there already, files up to this length are hashed; longer ones are measured."""
@@ -52,7 +53,19 @@ _OWN = {"provenance.json": {"files"}, "experiment.json": {"title", "runs"}}
 
 def address(code: str, resolved: Mapping[str, Any]) -> str:
     """Name of a simulated run: a hash of the code and of the resolved scenario with its seed."""
-    return _sha256(f"{code}\n{json.dumps(resolved, sort_keys=True)}".encode())[:24]
+    before, after = around_seed(code, resolved)
+    return _sha256(f"{before}{json.dumps(resolved['seed'])}{after}".encode())[:24]
+
+
+def around_seed(code: str, resolved: Mapping[str, Any]) -> tuple[str, str]:
+    """The text of :func:`address`, sorted JSON, before and after the seed."""
+    parts = [
+        f"{json.dumps(key)}: {json.dumps(resolved[key], sort_keys=True)}"
+        for key in sorted(resolved)
+    ]
+    at = sorted(resolved).index("seed")
+    before, after = parts[:at], parts[at + 1 :]
+    return f'{code}\n{{{", ".join([*before, ""])}"seed": ', f"{', '.join(['', *after])}}}"
 
 
 def sealed(document: Mapping[str, Any]) -> bytes:
@@ -115,6 +128,9 @@ def provenance_of(run: Path) -> dict[str, Any]:
     Raises:
         StoreError: when it is damaged, or that of another run.
     """
+    if (held := shards.files(run)) is not None:
+        found: dict[str, Any] = json.loads(held["provenance.json"])
+        return found
     said = unsealed(run / "provenance.json")
     if (why := _misplaced(run, said)) is not None:
         raise damaged(run / "provenance.json", why)
@@ -127,6 +143,10 @@ def content(file: Path) -> bytes:
     Raises:
         StoreError: when it is damaged, or cannot be read.
     """
+    if (held := shards.files(file.parent)) is not None:
+        if file.name not in held:
+            raise damaged(file, "no such file was stored")
+        return held[file.name]
     wanted, length = _recorded(file)
     try:
         data = _read(file, length)
@@ -159,6 +179,8 @@ def fault(run: Path, hashed_bytes: int | None = HASHED_BYTES) -> str | None:
         run: its directory.
         hashed_bytes: longer files are measured and not hashed; None to hash all.
     """
+    if shards.holds(run):
+        return None
     if (absent := incomplete(run)) is not None:
         return absent
     try:
@@ -190,7 +212,13 @@ def fault(run: Path, hashed_bytes: int | None = HASHED_BYTES) -> str | None:
 
 
 def tables_of(run: Path) -> list[str]:
-    """The tables of a run, by what was stored; of one outside of a store those that are there."""
+    """The tables of a run, by what was stored; of one outside of a store those that are there.
+
+    Of a run that keeps its summary alone, those that simulating it again gives.
+    """
+    if (held := shards.files(run)) is not None:
+        models = json.loads(held["summary.json"]).get("traffic")
+        return sorted([*TABLES, *(["transfers"] if models else [])])
     said = provenance_of(run) if KEY.fullmatch(run.name) else {}
     names = said.get("files") or [file.name for file in run.glob("*")]
     return sorted(name.removesuffix(".parquet") for name in names if name.endswith(".parquet"))
@@ -198,6 +226,8 @@ def tables_of(run: Path) -> list[str]:
 
 def incomplete(run: Path) -> str | None:
     """Incompleteness of a stored run, by file names only; None if all are there."""
+    if shards.holds(run):
+        return None
     try:
         if run.is_symlink():
             return "it is a link; a store makes none"
@@ -219,6 +249,8 @@ def damaged(file: Path, why: str) -> StoreError:
     """The error for a damaged file, with its remedy."""
     if KEY.fullmatch(file.parent.name):
         todo = remedy(file.parents[2])
+    elif shards.NAME.fullmatch(file.name):
+        todo = remedy(file.parents[1])
     elif file.name == "experiment.json":
         todo = "the command that made the experiment writes it again, and no run that is there"
     else:

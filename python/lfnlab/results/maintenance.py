@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.results import index, integrity
+from lfnlab.results import index, integrity, shards
 from lfnlab.results.batch import Batch
 from lfnlab.results.store import (
     EXPERIMENT,
@@ -18,6 +18,7 @@ from lfnlab.results.store import (
     Store,
     check_layout,
     discard,
+    in_folders,
     is_leftover,
     missing_layout,
     stored,
@@ -78,6 +79,8 @@ def verify(root: Path) -> Iterator[tuple[str, Damage | None]]:
     """
     for key in runs_of(root):
         yield key, damage(root / "runs" / key)
+    for name, why in shards.of(root / "runs").wrong.items():
+        yield name, Damage(name, why)
     if not check_layout(root):
         yield LAYOUT_FILE, Damage(LAYOUT_FILE, missing_layout(root))
     if (root / LAYOUT_FILE).is_symlink():
@@ -113,6 +116,8 @@ def garbage(root: Path, *, code: str | None, damaged: bool) -> list[Path]:
         if home.is_dir():
             ours += [file for file in home.iterdir() if _HALF_FILE.fullmatch(file.name)]
     found = [entry for entry in ours if entry.lstat().st_mtime < dead]
+    if damaged:
+        found += [root / "runs" / name for name in shards.of(root / "runs").wrong]
     for key in keys:
         run = root / "runs" / key
         if (damaged and damage(run)) or (code is not None and code_of(run) == code):
@@ -126,7 +131,12 @@ def remove(entries: list[Path]) -> None:
     Raises:
         StoreError: when that is not allowed.
     """
+    held = [entry for entry in entries if shards.holds(entry)]
+    for home in {entry.parent for entry in held}:
+        Store(home.parent).drop({entry.name for entry in held if entry.parent == home})
     for entry in entries:
+        if entry in held:
+            continue
         try:
             discard(entry)
         except OSError as error:
@@ -167,6 +177,8 @@ def merge(source: Path, into: Store) -> Merged:
     batch = Batch(into, lambda _: None)
     for key in runs_of(source):
         run = source / "runs" / key
+        if shards.holds(run):
+            continue
         if (found := damage(run)) is not None:
             damaged.append(found)
             continue
@@ -181,5 +193,16 @@ def merge(source: Path, into: Store) -> Merged:
             files = {name: integrity.content(run / name) for name in (*hashes, "provenance.json")}
             batch.add(key, files)
             taken += 1
+    held, ours = shards.of(source / "runs"), into.keys()
+    theirs = held.keys() - in_folders(source)
+    for key in sorted(theirs & into.shards.keys()):
+        texts = (one.files(key) or {} for one in (held, into.shards))
+        if len({found.get("summary.json") for found in texts}) > 1:
+            unequal.append(key)
+    known += len(theirs & ours)
+    taken += len(theirs - ours)
+    damaged += [Damage(name, why) for name, why in held.wrong.items()]
+    for rows in held.whole(theirs - ours):
+        batch.add_rows(rows)
     batch.write()
     return Merged(taken, known, tuple(damaged), tuple(unequal))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 from lfnlab import statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.results import drawn
+from lfnlab.results import drawn, shards
 from lfnlab.results.cases import (
     COMPARED,
     LINK_METRICS,
@@ -29,7 +29,14 @@ from lfnlab.results.cases import (
     shown,
 )
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
-from lfnlab.results.store import EXPERIMENT, check_layout, read_json, read_table, read_text
+from lfnlab.results.store import (
+    EXPERIMENT,
+    check_layout,
+    read_json,
+    read_table,
+    read_text,
+    stored,
+)
 from lfnlab.scenario.builder import Scenario
 
 if TYPE_CHECKING:
@@ -154,7 +161,11 @@ def origin(runs: Sequence[Run]) -> str:
     The keys are hashes of scenario, seed and code. Command and code are those of the first run;
     empty for runs without a provenance.
     """
-    told = [run for run in runs[:1] if (run.path / "provenance.json").is_file()]
+    told = [
+        run
+        for run in runs[:1]
+        if (run.path / "provenance.json").is_file() or shards.holds(run.path)
+    ]
     if not told:
         return ""
     said = provenance_of(told[0].path)
@@ -346,7 +357,11 @@ class Results:
             count = _of(int, experiment.get("planned", len(planned)))
         except (AttributeError, KeyError, TypeError):
             raise damaged(file, "does not list the runs of an experiment") from None
-        runs = tuple(run for run in planned if os.path.lexists(run.path))
+        there = stored(root) if (root / "runs").is_dir() else set()
+        runs = tuple(run for run in planned if run.path.name in there)
+        if len(runs) < len(planned) and (wrong := shards.of(root / "runs").wrong):
+            name = min(wrong)
+            raise damaged(root / "runs" / name, wrong[name])
         for run in runs:
             if (why := incomplete(run.path)) is not None:
                 raise damaged(run.path / "provenance.json", why)

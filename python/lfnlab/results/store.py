@@ -5,6 +5,7 @@
     DIR/report.html, DIR/figures/  made from them
     DIR/laboratory.html            simulates the runs in a browser
     DIR/summary/*.parquet          what analyses read: a row a run and law (lfnlab.results.index)
+    DIR/runs/*.parquet             runs of sweeps, many in a file (lfnlab.results.shards)
     DIR/runs/KEY/scenario.toml     what was run
                  summary.json      the run's result (docs/results.md)
                  flows.parquet, queues.parquet, events.parquet, probes.parquet
@@ -36,13 +37,14 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab import _core
 from lfnlab.control_laws import prototype
 from lfnlab.errors import LawError, ScenarioError, StoreError, UsageError
-from lfnlab.results import integrity, output, provenance
+from lfnlab.results import integrity, output, provenance, remade, shards
 from lfnlab.results.integrity import TABLES
 from lfnlab.results.provenance import code_version
 
@@ -52,8 +54,8 @@ if TYPE_CHECKING:
 SMALL_TABLE_BYTES = 100_000_000
 """In memory; a longer table is compared with what its run can have filled."""
 EXPERIMENT = "experiment.json"
-LAYOUT = 1
-"""Version of the directory's layout."""
+LAYOUT = 2
+"""Version of the directory's layout; 1 had no shards."""
 LAYOUT_FILE = "store.json"
 FEW = 8
 """Up to this many runs are written to the disk file by file, at 3 ms a run; for more, one call that
@@ -76,9 +78,13 @@ class Store:
                 refuse_foreign(self.root)
                 # First of all: what begins without it is not ours.
                 self.write(LAYOUT_FILE, json.dumps({"layout": LAYOUT}), lasting=True)
+            elif _layout(self.root) < LAYOUT:
+                self.write(LAYOUT_FILE, json.dumps({"layout": LAYOUT}), lasting=True)
             self._runs.mkdir(exist_ok=True)
             with tempfile.TemporaryFile(dir=self._runs) as file:
                 file.write(b"writable")
+        self.shards = shards.of(self._runs)
+        self.shards.refresh()
 
     def keys(self) -> set[str]:
         """Keys of the stored runs, complete or not."""
@@ -117,6 +123,25 @@ class Store:
             finally:
                 for directory in made:
                     shutil.rmtree(directory, ignore_errors=True)
+
+    def put_shard(self, rows: Sequence[pl.DataFrame]) -> None:
+        """Write finished runs that keep their summaries alone, as rows of a shard."""
+        with self._writing():
+            self.shards.write(rows, self._put_file)
+
+    def tidy(self) -> None:
+        """Merge small shards."""
+        with self._writing():
+            self.shards.tidy(self._put_file)
+
+    def drop(self, keys: Collection[str]) -> None:
+        """Remove runs from the shards."""
+        with self._writing():
+            self.shards.drop(keys, self._put_file)
+
+    def _put_file(self, name: str, data: bytes) -> None:
+        replace_file(self._runs / name, data, lasting=True)
+        _sync(self._runs)
 
     def _appear(self, fresh: Path, target: Path) -> None:
         if os.path.lexists(target):
@@ -216,6 +241,18 @@ def stored(root: Path) -> set[str]:
     Raises:
         StoreError: when it has no readable directory of runs.
     """
+    found = in_folders(root)
+    held = shards.of(root / "runs")
+    held.refresh()
+    return found | held.keys()
+
+
+def in_folders(root: Path) -> set[str]:
+    """The addresses of the runs that have a folder of their own.
+
+    Raises:
+        StoreError: when it has no readable directory of runs.
+    """
     try:
         return {name for name in os.listdir(root / "runs") if integrity.KEY.fullmatch(name)}
     except OSError as error:
@@ -224,7 +261,9 @@ def stored(root: Path) -> set[str]:
 
 def is_leftover(name: str) -> bool:
     """Whether a name in ``runs/`` is that of an unfinished run, which a kill may leave."""
-    return re.fullmatch(rf"\.{integrity.KEY.pattern}\.([a-z0-9_]{{8}}|gone)", name) is not None
+    of_run = rf"{integrity.KEY.pattern}\.([a-z0-9_]{{8}}|gone)"
+    of_shard = r"\d{7}-[0-9a-f]{32}\.parquet\.\d+(\.[0-9a-f]{8})?"
+    return re.fullmatch(rf"\.({of_run}|{of_shard})", name) is not None
 
 
 def check_layout(root: Path) -> bool:
@@ -233,9 +272,12 @@ def check_layout(root: Path) -> bool:
     Raises:
         StoreError: when a later lfnlab wrote it, naming both versions, or the file is damaged.
     """
+    return os.path.lexists(root / LAYOUT_FILE) and _layout(root) > 0
+
+
+def _layout(root: Path) -> int:
+    """Version of the layout of a directory that has the mark of a store."""
     file = root / LAYOUT_FILE
-    if not os.path.lexists(file):
-        return False
     try:
         found = json.loads(integrity.content(file))
     except ValueError:
@@ -251,7 +293,7 @@ def check_layout(root: Path) -> bool:
             f"cannot use results: {file} says layout {layout}; this is lfnlab {_core.VERSION}, "
             f"which knows layouts up to {LAYOUT}. Install a later one, or choose another directory"
         )
-    return True
+    return layout
 
 
 def refuse_foreign(root: Path, ours: Collection[str] = ()) -> None:
@@ -298,6 +340,30 @@ def _mend(root: Path) -> str:
     return f"echo '{json.dumps({'layout': LAYOUT})}' > {root / LAYOUT_FILE}"
 
 
+def brief_files(
+    run: _core.Run, scenario: _core.Scenario, command: str, finished: str
+) -> dict[str, str]:
+    """The files of a finished run that keeps its summary alone; a shard has their seal."""
+    said = _said(command)
+    text = f'{said}"finished": "{finished}", "wall_s": {run.wall_s!r}, "cpu_s": {run.cpu_s!r}'
+    return {
+        "scenario.toml": scenario.text,
+        "summary.json": run.summary(),
+        "provenance.json": f"{text}{RESOLVED}{scenario.resolved}}}",
+    }
+
+
+RESOLVED = ', "resolved": '
+"""Before the last value of a brief run's provenance. No text in JSON holds it: quotes are escaped
+there."""
+
+
+@cache
+def _said(command: str) -> str:
+    """The beginning of a brief run's provenance, the same for all runs of this process."""
+    return json.dumps({**provenance.machine(), "command": command})[:-1] + ", "
+
+
 def run_files(run: _core.Run, scenario: _core.Scenario, command: str) -> dict[str, bytes]:
     """The files of a finished run by name; ``command`` is the command line that asked for it."""
     told = run.summary()
@@ -338,11 +404,15 @@ def recorded(said: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
 
 
 def run_keys(scenario: _core.Scenario, seeds: Iterable[int]) -> list[str]:
-    """The addresses of runs with these seeds: hashes of the resolved scenario, and of the code."""
-    resolved = json.loads(scenario.resolved)
-    return [
-        integrity.address(code_version(), {**resolved, "seed": seed}) for seed in map(int, seeds)
-    ]
+    """The addresses of runs with these seeds, see :func:`lfnlab.results.integrity.address`."""
+    before, after = integrity.around_seed(code_version(), json.loads(scenario.resolved))
+    begun = hashlib.sha256(before.encode())
+    found = []
+    for seed in seeds:
+        digest = begun.copy()
+        digest.update(f"{int(seed)}{after}".encode())
+        found.append(digest.hexdigest()[:24])
+    return found
 
 
 def read_table(run: Path, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -350,6 +420,8 @@ def read_table(run: Path, name: str, columns: Sequence[str] | None = None) -> pl
     import polars as pl
 
     file = run / f"{name}.parquet"
+    if shards.holds(run) and name in integrity.tables_of(run):
+        return pl.read_parquet(io.BytesIO(remade.table(run, name)))
     if not file.is_file() and name not in integrity.tables_of(run):
         raise StoreError(f"{file}: no such table; allowed: {', '.join(TABLES)}")
     data = integrity.content(file)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from command import Lfn
 
 # The loss never comes; it makes seeds differ.
-PATH = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9)
+PATH = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9, sample="10ms")
 SHORT = PATH.flow("cubic")
 LAWS = {"flow[0].law": ["reno", "cubic"]}
 DAMAGES = int(os.environ.get("LFN_DAMAGES", "100"))
@@ -137,7 +137,7 @@ def test_a_directory_that_is_not_ours_stays_as_it_is(
 def test_an_empty_directory_becomes_a_store(tmp_path: Path) -> None:
     (tmp_path / ".store.json.4711").write_text("{")  # a kill at the start left it
     again(tmp_path)
-    assert json.loads((tmp_path / LAYOUT_FILE).read_text()) == {"layout": 1}
+    assert json.loads((tmp_path / LAYOUT_FILE).read_text()) == {"layout": 2}
 
 
 def test_gc_of_a_store_takes_names_that_a_store_makes(swept: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ import polars as pl
 import pytest
 from benches.sweep import kill_midway
 from command import LFN
+from stores import contents
 
 import lfnlab
 from lfnlab import (
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 # The loss never comes; it makes seeds differ.
 SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9).flow("cubic")
 SEEDED = [_core.Scenario(SHORT.with_seed(seed).to_toml()) for seed in range(3)]
+# Its tables are kept, so its runs have folders.
+KEPT = replace(SHORT, sample="10ms")
 LAWS = {"flow[0].law": ["reno", "cubic"]}
 FILE = """\
 schema = 1
@@ -62,15 +66,6 @@ rtt = "10ms"
 """
 DRAWN = 'start = "uniform(0s, 1us)"\n'
 """So that seeds differ."""
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    """Every file of every run but its provenance, which says who ran it."""
-    return {
-        str(file.relative_to(root)): file.read_bytes()
-        for file in sorted((root / "runs").glob("[!.]*/*"))
-        if file.name != "provenance.json"
-    }
 
 
 # What varies
@@ -235,43 +230,49 @@ def test_shards_merge_into_the_same_store(tmp_path: Path) -> None:
     assert [run.path.name for run in again.runs] == [run.path.name for run in whole.runs]
 
 
+@pytest.mark.parametrize("base", [SHORT, KEPT], ids=["summaries", "tables"])
 def test_a_failed_run_is_listed_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    base: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lfnlab.experiment import executor
+    real = _core.run_many
 
-    real = executor.simulate
-
-    def unlucky(scenario: _core.Scenario, command: str, tell: Any = None) -> Any:
-        if scenario.seed == 2:
+    def unlucky(scenarios: Any, *rest: Any, **more: Any) -> Any:
+        if any(scenario.seed == 2 for scenario in scenarios):
             raise LabError("packets do not add up")
-        return real(scenario, command, tell)
+        return real(scenarios, *rest, **more)
 
-    monkeypatch.setattr(executor, "simulate", unlucky)
-    results = sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path)
+    monkeypatch.setattr(_core, "run_many", unlucky)
+    results = sweep(base, grid=LAWS, seeds=3, out=tmp_path)
     assert [(run.seed, run.factors["flow[0].law"]) for run in results.failures] == [
         (2, "reno"),
         (2, "cubic"),
     ]
     assert len(results.runs) == len(lfnlab.Results.load(tmp_path).runs) == 4
-    monkeypatch.setattr(executor, "simulate", real)
-    assert not sweep(SHORT, grid=LAWS, seeds=3, out=tmp_path).failures
+    monkeypatch.setattr(_core, "run_many", real)
+    assert not sweep(base, grid=LAWS, seeds=3, out=tmp_path).failures
 
 
-def test_killed_at_random_a_sweep_ends_with_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("said", "runs"), [('sample = "10ms"\n', 150), ("", 2000)], ids=["tables", "summaries"]
+)
+def test_killed_at_random_a_sweep_ends_with_the_same_bytes(
+    said: str, runs: int, tmp_path: Path
+) -> None:
     """The short form of ``python -m benches.sweep kill``."""
     file = tmp_path / "s.toml"
-    file.write_text(f"{FILE}{DRAWN}[sweep]\nseeds = 150\n[sweep.grid]\n'flow[0].law' = ['reno']\n")
-    command = [*LFN, "sweep", str(file), "--out"]
+    text = FILE if said else FILE.replace("1s", "10s", 1)
+    table = f"[sweep]\nseeds = {runs}\n[sweep.grid]\n'flow[0].law' = ['reno']\n"
+    file.write_text(f"{said}{text}{DRAWN}{table}")
+    command = [*LFN, "sweep", str(file), "--no-report", "--out"]
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True, timeout=120)
     there = 0
     for killed in range(3):
         process = subprocess.Popen([*command, tmp_path / "killed"], stdout=subprocess.DEVNULL)
-        there = kill_midway(process, tmp_path / "killed", there, random.Random(killed), 40)
+        there = kill_midway(process, tmp_path / "killed", there, random.Random(killed), runs // 4)
     subprocess.run([*command, tmp_path / "killed"], check=True, capture_output=True, timeout=120)
     assert contents(tmp_path / "killed").keys() == contents(tmp_path / "whole").keys()
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
-    assert Catalog(tmp_path / "killed").summary().collect().height == 150
+    assert Catalog(tmp_path / "killed").summary().collect().height == runs
     assert all(found is None for _, found in maintenance.verify(tmp_path / "killed"))
 
 
@@ -292,7 +293,7 @@ def test_two_sweeps_share_a_store(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out: Path = tmp_path_factory.mktemp("swept")
-    sweep(SHORT, grid=LAWS, seeds=2, out=out)
+    sweep(KEPT, grid=LAWS, seeds=2, out=out)
     return out
 
 
@@ -329,7 +330,7 @@ def test_verify_finds_one_changed_bit_and_gc_removes_the_run(
     assert cli.call(["store", "gc", str(root), "--damaged", "--yes"]) == cli.OK
     assert not run.exists()
     assert Catalog(root).summary().collect().height == 3
-    sweep(SHORT, grid=LAWS, seeds=2, out=root)
+    sweep(KEPT, grid=LAWS, seeds=2, out=root)
     assert contents(root) == contents(swept)
 
 
@@ -388,10 +389,10 @@ def test_show_and_ls(swept: Path, lfn: Lfn) -> None:
 
 def test_a_store_of_a_later_version_is_refused(swept: Path, tmp_path: Path, lfn: Lfn) -> None:
     root = copy(swept, tmp_path / "s")
-    (root / "store.json").write_text('{"layout": 2}')
-    with pytest.raises(StoreError, match=r"layout 2.*up to 1"):
-        sweep(SHORT, grid=LAWS, out=root)
-    with pytest.raises(StoreError, match="layout 2"):
+    (root / "store.json").write_text('{"layout": 3}')
+    with pytest.raises(StoreError, match=r"layout 3.*up to 2"):
+        sweep(KEPT, grid=LAWS, out=root)
+    with pytest.raises(StoreError, match="layout 3"):
         lfnlab.open(root)
     assert "Install a later one" in lfn.err("store", "verify", root, code=cli.STORE)
 
@@ -444,7 +445,7 @@ def test_a_run_waits_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         work = [executor.Work(str(i), SEEDED[0], need_bytes) for i in range(8)]
         together, running[1] = threading.Barrier(wanted), 0
         found: dict[str, object] = {}
-        executor.on_threads(iter(work), 4, "", partial(_keep, found), lambda *_: None)
+        executor.on_threads(iter(work), 4, "", partial(_keep, found), _no_rows, lambda *_: None)
         assert [*found.values()] == [{}] * 8, need_bytes
         assert running == [0, wanted], need_bytes
 
@@ -476,11 +477,15 @@ def test_a_run_over_its_memory_beside_others_runs_again_alone(
         found: dict[str, object] = {}
         work = [executor.Work(str(i), SEEDED[i], 1) for i in range(3)]
         took = partial(_keep, found)
-        executor.on_threads(iter(work), 2, "", took, lambda *_: None)
+        executor.on_threads(iter(work), 2, "", took, _no_rows, lambda *_: None)
         assert sorted(seen) == [0, 0, 1, 2]
         assert seen[-1] == 0
         assert isinstance(found.pop("0"), OverMemory) == lost
         assert found == {"1": {}, "2": {}}
+
+
+def _no_rows(*_: object) -> None:
+    raise AssertionError("none of these is brief")
 
 
 def _keep(found: dict[str, object], work: Any, files: object) -> None:
@@ -510,7 +515,7 @@ def test_a_sweep_is_drawn_while_it_runs(tmp_path: Path) -> None:
     """Its runs so far are results; the command names the number of missing runs."""
     seen: list[tuple[int, str | None]] = []
     store = tmp_path / "store"
-    base = dumbbell(rate="5Mbit/s", rtt="10ms", buffer="1bdp", duration="2s")
+    base = dumbbell(rate="5Mbit/s", rtt="10ms", buffer="1bdp", duration="60s")
 
     def look(done: float, total: int) -> None:
         if (store / "experiment.json").exists() and done < total and not seen:

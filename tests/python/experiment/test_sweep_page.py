@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +44,7 @@ def test_the_batch_script_as_an_array_of_jobs(tmp_path: Path) -> None:
     assert sorted(map(len, parts)) == [2, 3, 3]
     # A job that is submitted again runs what is missing.
     lost = parts[0][0]
-    shutil.rmtree(tmp_path / "results.1-of-3" / "runs" / lost)
+    Store(tmp_path / "results.1-of-3").drop([lost])
     assert job(1) == parts[0]
     # What the script says to give when all are done.
     for line in re.findall(r"^#   (lfn .*?)(?:  .*)?$", script, re.MULTILINE):

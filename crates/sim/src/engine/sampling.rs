@@ -39,6 +39,14 @@ pub(super) fn sample(cx: &mut Context, ends: &mut Ends, transfers: &[Transfer]) 
     }
 }
 
+/// Brings the queues to the time, as [`sample`] does.
+pub(super) fn pass(cx: &mut Context) {
+    let now = cx.scheduler.now;
+    for link in cx.network.links_mut().iter_mut().filter(|link| link.modelled) {
+        link.advance(now);
+    }
+}
+
 /// The row of the streams over TCP of transfer `number`, whose probes get rows too; `None` while none is
 /// under way.
 fn of_tcp(

@@ -60,6 +60,7 @@ impl Sim {
             seed: config.seed,
             draws: false,
             sample: config.sample,
+            is_sampled: true,
         };
         for (number, change) in config.changes.iter().enumerate() {
             sim.context.scheduler.schedule(change.at, Kind::Change, number);

@@ -24,6 +24,8 @@ pub struct Sim {
     pub(super) draws: bool,
     /// Time from one sample to the next.
     pub(super) sample: Option<Time>,
+    /// Whether samples become rows of the tables.
+    pub(super) is_sampled: bool,
 }
 
 impl Sim {
@@ -35,6 +37,12 @@ impl Sim {
     /// Whether anything in it may draw random numbers, beside what its configuration was drawn with.
     pub fn draws(&self) -> bool {
         self.draws
+    }
+
+    /// The same run without the rows of its sampled tables, for who reads its summary alone.
+    #[must_use]
+    pub fn without_samples(self) -> Sim {
+        Sim { is_sampled: false, ..self }
     }
 
     /// When the run ends.
@@ -172,6 +180,10 @@ impl Sim {
         let Some(interval) = self.sample else { return };
         self.settle(now);
         self.context.scheduler.schedule(now + interval, Kind::Sample, 0);
-        sampling::sample(&mut self.context, &mut self.ends, &self.transfers);
+        if self.is_sampled {
+            sampling::sample(&mut self.context, &mut self.ends, &self.transfers);
+        } else {
+            sampling::pass(&mut self.context);
+        }
     }
 }

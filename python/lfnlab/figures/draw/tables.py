@@ -13,6 +13,7 @@ import polars as pl
 from lfnlab import metrics, statistics
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import plot
+from lfnlab.results import shards
 from lfnlab.results.integrity import TABLES, checked, tables_of
 from lfnlab.results.runs import Results, Run, goodputs, route
 from lfnlab.results.store import check_size
@@ -110,6 +111,9 @@ class Tables:
         return self.frame(name).collect_schema()
 
     def _stored(self, file: Path, run: Run | None, source: str) -> pl.LazyFrame:
+        if run is not None and shards.holds(run.path):
+            made = run.table(file.stem).lazy()
+            return _told_apart(_named(made, file.stem, run), run, source)
         frame = pl.scan_parquet(checked(file))
         check_size(file)
         try:

@@ -1,0 +1,252 @@
+"""Runs that keep their summaries alone, many in a file."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from stores import contents
+
+import lfnlab
+from lfnlab import Results, Scenario, ShortFlows, StoreError, Traffic, _core, dumbbell, sweep
+from lfnlab.cli import app as cli
+from lfnlab.errors import DamageWarning
+from lfnlab.experiment.run import execute
+from lfnlab.results import integrity, maintenance, remade, shards
+from lfnlab.results.index import Catalog, shard
+from lfnlab.results.store import Store
+
+if TYPE_CHECKING:
+    from command import Lfn
+
+# The loss never comes; it makes seeds differ.
+SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=1e-9).flow("cubic")
+USERS = Traffic(short_flows=ShortFlows(load="1Mbit/s"))
+LAWS = {"flow[0].law": ["reno", "cubic"]}
+
+
+def again(root: Path, base: Scenario = SHORT, seeds: int = 3) -> Results:
+    return sweep(base, grid=LAWS, seeds=seeds, out=root)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out: Path = tmp_path_factory.mktemp("swept") / "store"
+    again(out)
+    return out
+
+
+def files(root: Path) -> list[Path]:
+    return sorted(path for path in (root / "runs").iterdir() if shards.NAME.fullmatch(path.name))
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        SHORT,
+        replace(SHORT.with_background(1), duration="3s"),
+        SHORT.flow("udt", start="100ms").flow("reno", count=3, start="uniform(0s, 500ms)"),
+        replace(SHORT.flow("bbr").with_traffic(USERS), warmup="300ms"),
+        dumbbell(rate="5Mbit/s", rtt="30ms", buffer="20 packets", duration="2s").flow("vegas"),
+    ],
+    ids=["one", "background", "udt", "traffic", "no loss"],
+)
+def test_a_run_without_tables_is_the_run_with_them(base: Scenario, tmp_path: Path) -> None:
+    """Its summary has the same bytes; a table that is asked for has the same rows."""
+    whole = execute(base, out=tmp_path / "whole").runs[0]
+    brief = execute(base, out=tmp_path / "brief", summaries=True).runs[0]
+    assert whole.path.is_dir()
+    assert not brief.path.exists()
+    assert whole.path.name == brief.path.name
+    assert contents(tmp_path / "whole").items() >= contents(tmp_path / "brief").items()
+    assert integrity.tables_of(whole.path) == integrity.tables_of(brief.path)
+    for table in integrity.tables_of(whole.path):
+        assert brief.table(table).equals(whole.table(table), null_equal=True), table
+    assert brief.scenario == whole.scenario
+    assert brief.by_law() == whole.by_law()
+    rows = [Catalog(tmp_path / name).summary().collect() for name in ("whole", "brief")]
+    one, other = (frame.drop("wall_s", "cpu_s") for frame in rows)
+    assert one.select(sorted(one.columns)).equals(other.select(sorted(other.columns)))
+
+
+@pytest.mark.parametrize("sampled", [replace(SHORT, sample="20ms"), replace(SHORT, sample_rows=99)])
+def test_the_keys_of_samples_ask_for_tables(sampled: Scenario, tmp_path: Path) -> None:
+    assert all(run.path.is_dir() for run in again(tmp_path / "kept", sampled).runs)
+    off = again(tmp_path / "off", replace(SHORT, sample="off"))
+    assert not any(run.path.exists() for run in off.runs)
+    assert off.runs[0].table("flows").height == 0
+
+
+def test_who_asks_for_tables_later_gets_them(swept: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(swept, tmp_path / "store")
+    before = contents(root)
+    kept = again(root, replace(SHORT, sample="10ms"))
+    assert all(run.path.is_dir() for run in kept.runs)
+    assert before.items() <= contents(root).items(), "the default, written: the same runs"
+    assert Catalog(root).summary().collect().height == 6
+
+
+def test_the_result_says_what_is_kept(tmp_path: Path, lfn: Lfn) -> None:
+    file = tmp_path / "s.toml"
+    for said, expected in (("", True), ('sample = "10ms"\n', False)):
+        file.write_text(f"{said}{SHORT.to_toml()}\n[sweep]\ngrid = {{ seed = [1, 2] }}\n")
+        told = lfn("sweep", file, "--out", tmp_path / f"out{len(said)}", "--no-report")
+        assert ("summaries alone" in told and "`sample`" in told) == expected
+
+
+def test_older_stores_are_read_continued_and_merged(swept: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    again(old, replace(SHORT, sample="10ms"), seeds=2)
+    (old / "store.json").write_text('{"layout": 1}')
+    assert len(Results.load(old).runs) == 4
+    assert Store(tmp_path / "new").shards.keys() == set()
+    merged = [maintenance.merge(old, Store(tmp_path / "new"))]
+    merged.append(maintenance.merge(swept, Store(tmp_path / "new")))
+    assert [(one.taken, one.there) for one in merged] == [(4, 0), (2, 4)]
+    assert not any(one.damaged or one.unequal for one in merged)
+    again(old)
+    assert json.loads((old / "store.json").read_text()) == {"layout": 2}
+    for root in (old, tmp_path / "new"):
+        found, wanted = contents(root), contents(swept)
+        assert all(found[name] == wanted[name] for name in wanted if name.endswith(".json"))
+        assert Catalog(root).summary().collect().height == 6
+
+
+def test_a_run_in_two_shards_counts_once(swept: Path, tmp_path: Path) -> None:
+    one, both = tmp_path / "one", shutil.copytree(swept, tmp_path / "both")
+    again(one, seeds=2)
+    for file in files(one):
+        shutil.copy(file, both / "runs")
+    assert len(files(both)) == 2
+    store = Store(both)
+    for _ in range(2):
+        assert len(store.keys()) == 6
+        assert sorted(Catalog(both).summary().collect()["key"]) == sorted(store.keys())
+        assert contents(both) == contents(swept)
+        store.shards.merge([file.name for file in files(both)], store._put_file)
+        assert len(files(both)) == 1
+
+
+def test_small_shards_are_merged_while_others_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two writers to one store, each with its own view, and a reader: no run is ever away."""
+    monkeypatch.setattr(shards, "MOST_SMALL", 5)
+    scenarios = [_core.Scenario(SHORT.with_seed(seed).to_toml()) for seed in range(60)]
+    runs = _core.run_many(scenarios, 1, None, sampled=False)
+    from lfnlab.results.store import brief_files
+
+    root = tmp_path / "store"
+    Store(root)
+    wrong: list[object] = []
+    stored: list[str] = []
+
+    def write(part: int) -> None:
+        store = Store(root)
+        store.shards = shards.Shards(root / "runs")
+        for number in range(part, 60, 2):
+            run = runs[number]
+            assert run is not None
+            key = f"{number:024x}"
+            store.put_shard([shard({key: brief_files(run, scenarios[number], "", "now")})])
+            stored.append(key)
+
+    writers = [threading.Thread(target=write, args=(part,)) for part in (0, 1)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        wanted, there = list(stored), shards.Shards(root / "runs")
+        for key in wanted:
+            found = there.files(key)
+            if found is None or b'"hash"' not in found["summary.json"]:
+                wrong.append(key)
+    for writer in writers:
+        writer.join()
+    assert not wrong
+    assert len(stored) == 60
+    assert len(files(root)) <= 12
+    assert Catalog(root).summary().collect()["key"].n_unique() == 60
+
+
+def harm(path: Path, how: str, draw: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    path.unlink()
+    if how == "flip":
+        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        path.write_bytes(data)
+    elif how == "cut":
+        path.write_bytes(data[: draw.randrange(len(data))])
+    elif how == "link":
+        path.symlink_to("/etc/passwd")
+    elif how == "directory":
+        path.mkdir()
+    else:
+        path.with_name(f"0000001-{'0' * 32}.parquet").write_bytes(data)
+
+
+@pytest.mark.parametrize("how", ["flip", "cut", "link", "directory", "rename"])
+@pytest.mark.parametrize("number", range(4))
+def test_damage_of_a_shard_is_said_and_made_good(
+    how: str, number: int, swept: Path, tmp_path: Path, lfn: Lfn
+) -> None:
+    root = shutil.copytree(swept, tmp_path / "store")
+    harm(files(root)[0], how, random.Random(number))
+    (bad,) = files(root)
+    with pytest.raises(StoreError, match=bad.name) as error:
+        Results.load(root)
+    assert "lfn store gc" in str(error.value)
+    with pytest.raises(StoreError, match=bad.name):
+        lfnlab.open(root).summary()
+    assert bad.name in lfn("store", "verify", root, code=cli.FAILED)
+    with pytest.warns(DamageWarning, match=bad.name):
+        again(root)
+    assert contents(root) == contents(swept)
+    lfn("store", "gc", root, "--damaged", "--yes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again(root)
+    assert len(files(root)) == 1
+    assert Catalog(root).summary().collect().height == 6
+
+
+def test_gc_of_a_version_removes_its_runs_from_shards(swept: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(swept, tmp_path / "store")
+    store = Store(root)
+    (rows,) = store.shards.whole(store.keys())
+    first, second, *_ = sorted(store.keys())
+    text = pl.col("provenance.json").str.replace(
+        integrity.provenance_of(store.path(first))["code"], "old", literal=True
+    )
+    is_old = pl.col("key").is_in([first, second])
+    store.drop([first, second])
+    store.put_shard([rows.filter(is_old).with_columns(text, code=pl.lit("old"))])
+    assert len(store.keys()) == 6
+    assert cli.call(["store", "gc", str(root), "--code", "old", "--yes"]) == cli.OK
+    assert store.keys() == set(rows["key"]) - {first, second}
+    again(root)
+    assert contents(root) == contents(swept)
+
+
+def test_a_run_of_another_version_is_not_taken_for_ours(
+    swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[[Path], dict[str, bytes] | None] = shards.files
+
+    def changed(run: Path) -> dict[str, bytes] | None:
+        found = real(run)
+        return found and {**found, "summary.json": found["summary.json"] + b" "}
+
+    root = shutil.copytree(swept, tmp_path / "store")
+    (run, *_) = Results.load(root).runs
+    monkeypatch.setattr(shards, "files", changed)
+    with pytest.raises(StoreError, match="gives another run; repeat the command"):
+        remade.table(run.path, "flows")
