@@ -17,4 +17,5 @@ def contents(root: Path) -> dict[str, bytes]:
     held.refresh()
     for key in sorted(held.keys()):
         found |= {f"runs/{key}/{name}": data for name, data in (held.files(key) or {}).items()}
-    return {name: found[name] for name in sorted(found) if not name.endswith("provenance.json")}
+    others = ("provenance.json", shards.REDUCTIONS)
+    return {name: found[name] for name in sorted(found) if not name.endswith(others)}

@@ -64,6 +64,8 @@ def _mean_bps(link: Mapping[str, Any], end_s: float) -> float:
 
 def shares(results: Results) -> dict[Group, Interval]:
     """Of each case, on the link of its flows' data, over its seeds; empty without a background."""
+    if not any(map(share, results.looked_at)):
+        return {}
     of_runs = {run.path: share(run) for run in results.runs}
     if not any(of_runs.values()):
         return {}
@@ -79,7 +81,7 @@ def shares(results: Results) -> dict[Group, Interval]:
 def seen(results: Results) -> list[str]:
     """Levels whose background had half as much again of the rate as they ask for."""
     found: dict[tuple[int, int], list[Share]] = {}
-    for run in results.runs:
+    for run in results.looked_at:
         own = share(run)
         if own is not None and own.exceeds:
             found.setdefault((own.level, own.long_flows), []).append(own)

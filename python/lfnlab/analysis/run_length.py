@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from lfnlab import _core
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError
+from lfnlab.results import shards
+from lfnlab.results.store import read_json, reductions
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 WANTED = 10
 #: Of a packet on the wire beyond the IP packet, by the scenario's ``compat``.
 FRAMING_BYTES = {"linux": 14, "ns2": 0}
-_REDUCTIONS = (0, 1, 2)
 
 
 def epoch_s(scenario: Scenario) -> dict[str, float]:
@@ -118,7 +119,7 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
     """
     counts: dict[str, list[int]] = {}
     fewest: dict[str, Run] = {}
-    for run in results.runs:
+    for run in results.looked_at:
         step()
         for law, losses in _losses(run).items():
             own = counts.setdefault(law, [])
@@ -165,13 +166,12 @@ def _losses(run: Run) -> dict[str, list[int]]:
 
 def _counted(run: Run) -> dict[int, int]:
     """Reductions after the warm-up by flow, as the table of events has them."""
-    import numpy as np
-
+    if shards.holds(run.path):
+        said: dict[str, int] = read_json(run.path / shards.REDUCTIONS)
+        return {int(flow): count for flow, count in said.items()}
     events = run.table("events", ("kind", "t_s", "flow"))
-    kind, t_s, flow_of = (events[name].to_numpy() for name in ("kind", "t_s", "flow"))
-    counted = np.isin(kind, _REDUCTIONS) & (t_s >= run.summary["warmup_s"])
-    which, counts = np.unique(flow_of[counted], return_counts=True)
-    return dict(zip(which.tolist(), counts.tolist(), strict=True))
+    kinds, times_s, flows = (events[column].to_list() for column in ("kind", "t_s", "flow"))
+    return reductions(kinds, times_s, flows, run.summary["warmup_s"])
 
 
 def _seconds(seconds: float) -> str:

@@ -42,7 +42,7 @@ def to_json(results: Results) -> dict[str, Any]:
 def summary_tables(results: Results) -> list[Table]:
     """The summary, and in other networks than a dumbbell the links."""
     found = [summary_table(results)]
-    if results.rows() and not all(run.is_dumbbell for run in results.runs):
+    if results.cases.rows and not all(run.is_dumbbell for run in results.looked_at):
         found.append(_links_table(results))
     return found
 
@@ -65,7 +65,7 @@ def summary_table(
     Raises:
         UsageError: for a baseline or a metric that is not there.
     """
-    if not results.rows():
+    if not results.cases.rows:
         return _links_table(results)
     columns = _columns(results, every=metrics is not None)
     if metrics is not None:
@@ -97,8 +97,8 @@ def summary_table(
 
 def _columns(results: Results, *, every: bool) -> list[tuple[str, str, float]]:
     """Heading with unit, metric, factor to that unit; Jain's index of single flows if ``every``."""
-    unit, unit_bps = rate_unit_of(results.runs)
-    alone = all(row["flows"] == 1 for row in results.rows())
+    unit, unit_bps = rate_unit_of(results.looked_at)
+    alone = results.cases.is_all("flows", 1)
     columns = [
         (f"goodput{'' if alone else ', sum'} ({unit})", "goodput_bps", 1 / unit_bps),
         ("utilization (%)", "utilization", 100.0),
@@ -128,8 +128,8 @@ def _links_table(results: Results) -> Table:
 
 def averaged(results: Results, start_s: float | None = None, end_s: float | None = None) -> str:
     """The averaged time and the number of runs, as "from 2 s to 12 s, without a warm-up; ..."."""
-    warmups = {float(run.summary["warmup_s"]) for run in results.runs}
-    ends = {float(run.summary["sim_s"]) for run in results.runs}
+    warmups = {float(run.summary["warmup_s"]) for run in results.looked_at}
+    ends = {float(run.summary["sim_s"]) for run in results.looked_at}
     last = _range(ends) if end_s is None else f"{end_s:g}"
     if start_s is not None:
         span = f"from {start_s:g} s to {last} s"
@@ -143,7 +143,7 @@ def averaged(results: Results, start_s: float | None = None, end_s: float | None
 
 def averages(results: Results) -> str:
     """The line below a summary: what its values are averages of, and which are counts of a run."""
-    counted = any(run.summary["warmup_s"] for run in results.runs) and bool(results.cases.rows)
+    counted = any(run.summary["warmup_s"] for run in results.looked_at) and bool(results.cases.rows)
     more = "; losses, timeouts and retransmits: whole run" if counted else ""
     return f"averages {averaged(results)}{more}{_sampling(results)}"
 
@@ -152,7 +152,7 @@ def _sampling(results: Results) -> str:
     """How often runs sample whose number of rows decides that, unless it is every 10 ms."""
     many = [
         run.scenario
-        for run in results.runs
+        for run in results.looked_at
         if "testbed" not in run.summary
         and run.scenario.sample is None
         and (
@@ -167,38 +167,27 @@ def _sampling(results: Results) -> str:
 
 def over(results: Results) -> str:
     """How many runs a mean is of; a case in which nothing is random has but one."""
-    seeds: dict[tuple[object, ...], set[int]] = {}
-    runs: dict[tuple[object, ...], Run] = {}
-    for run in results.runs:
-        case: tuple[object, ...] = tuple(run.factors.items())
-        seeds.setdefault(case, set()).add(run.seed)
-        runs[case] = run
-    most = max((len(own) for own in seeds.values()), default=1)
-    alone = {case: runs[case] for case, own in seeds.items() if len(own) == 1}
-    fixed = {
-        case: run
-        for case, run in alone.items()
-        if "testbed" not in run.summary and not run.scenario.is_random
-    }
-    if fixed and len(fixed) == len(seeds):
+    cases = results.seeds_of_cases()
+    most = max((count for _, count in cases), default=1)
+    fixed = [
+        run
+        for run, count in cases
+        if count == 1 and "testbed" not in run.summary and not run.scenario.is_random
+    ]
+    if fixed and len(fixed) == len(cases):
         return "one run each, since nothing in the scenario is random"
     if most == 1:
         return "one seed"
     # Some runs may have failed.
-    least = min(len(own) for case, own in seeds.items() if case not in fixed)
+    least = min(count for run, count in cases if run not in fixed)
     count = f"{most}" if least == most else f"{least} to {most}"
     said = f"means over {count} seeds{INTERVALS}"
     if fixed:
-        laws = dict.fromkeys(law for run in fixed.values() for law in run.laws)
+        laws = dict.fromkeys(law for run in fixed for law in run.laws)
         said += f"; one run where nothing in the scenario is random: {', '.join(laws)}"
-    if least > 1 and len(_hashes(results)) == len(seeds):
+    if least > 1 and results.distinct() == len(cases):
         said += "; all seeds gave the same run"
     return said
-
-
-def _hashes(results: Results) -> set[object]:
-    """The different results, by case."""
-    return {(*run.factors.items(), run.summary["hash"]) for run in results.runs}
 
 
 def _range(values: set[float]) -> str:

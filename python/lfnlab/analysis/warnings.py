@@ -30,14 +30,21 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
         *background.seen(results),
         *beyond_rtt(results),
         *limited(results),
+        *chosen(results),
     ]
+
+
+def chosen(results: Results) -> list[str]:
+    """Note that of very many runs some were read for the other warnings."""
+    runs, read = len(results.runs), len(results.looked_at)
+    return [] if read == runs else [f"Warnings are from {read:,} of {runs:,} runs, evenly chosen."]
 
 
 def unconnected(results: Results) -> list[str]:
     """Flows that sent no data, since their connection was not made."""
     found: dict[str, list[Run]] = {}
     over_udt = False
-    for run in results.runs:
+    for run in results.looked_at:
         for flow in run.summary["flows"]:
             waits_s = run.summary["sim_s"] - flow["start_s"]
             if flow.get("sent") == 0 and waits_s > 2 * flow["rtt_s"]:
@@ -59,10 +66,7 @@ def unconnected(results: Results) -> list[str]:
 def few_seeds(results: Results) -> list[str]:
     """Means over so few seeds that their intervals say little."""
     cases = results.cases if results.cases.rows else results.links
-    counts: dict[tuple[object, ...], int] = {}
-    for row in cases.rows:
-        group = tuple(row.get(key, "") for key in cases.keys)
-        counts[group] = counts.get(group, 0) + 1
+    counts = cases.counts()
     few = sorted({count for count in counts.values() if 1 < count < FEW})
     if not few:
         return []
@@ -77,7 +81,7 @@ def few_seeds(results: Results) -> list[str]:
 def beyond_rtt(results: Results) -> list[str]:
     """Flows of VCP and EVCP above the RTT at which their growth per round trip ends."""
     longest: dict[str, float] = {}
-    for run in results.runs:
+    for run in results.looked_at:
         for flow in run.summary["flows"]:
             if flow["law"].partition(":")[0] in ("vcp", "evcp") and flow["rtt_s"] > VCP_RTT_S:
                 longest[flow["law"]] = max(longest.get(flow["law"], 0.0), flow["rtt_s"])
@@ -91,7 +95,7 @@ def beyond_rtt(results: Results) -> list[str]:
 def limited(results: Results) -> list[str]:
     """Limits of the hosts of Linux in virtual time that the scenario does not ask for."""
     found: dict[str, int] = {}
-    for run in results.runs:
+    for run in results.looked_at:
         for limit in run.summary.get("testbed", {}).get("limits", []):
             found[limit] = found.get(limit, 0) + 1
     return [
@@ -103,7 +107,7 @@ def limited(results: Results) -> list[str]:
 def ended(results: Results) -> list[str]:
     """Flows and UDP sources that a circuit breaker ended, and when."""
     found: dict[str, dict[str, list[float]]] = {}
-    for run in results.runs:
+    for run in results.looked_at:
         flows = [(flow["law"], f"flow {flow['id']}", flow) for flow in run.summary["flows"]]
         sources = [("UDP", f"source {udp['name']}", udp) for udp in run.summary.get("udp", [])]
         for law, name, one in (*flows, *sources):
@@ -132,7 +136,7 @@ def unmarked(results: Results) -> list[str]:
     together, the average queue is rarely in that range.
     """
     found: dict[str, list[tuple[int, int]]] = {}
-    for run in results.runs:
+    for run in results.looked_at:
         suspects = [link for link in run.summary["links"] if _dropped(link)]
         if suspects and "testbed" not in run.summary:
             marking = _marking(run)

@@ -86,6 +86,7 @@ def sweep(
     from lfnlab.experiment.executor import check_executor
     from lfnlab.experiment.plan import Plan
     from lfnlab.experiment.sweep import Sweep
+    from lfnlab.results import remote
     from lfnlab.results.integrity import incomplete
     from lfnlab.results.store import check_layout, stored
 
@@ -101,6 +102,7 @@ def sweep(
     if dry_run:
         plan = Plan(asked.cases, asked.seeds, summaries=True).shard(*part or (1, 1))
         there: set[str] = set()
+        out = remote.local(out)
         if (out / "runs").is_dir():
             check_layout(out)
             there = {key for key in stored(out) if incomplete(out / "runs" / key) is None}
@@ -118,7 +120,8 @@ def sweep(
             title=asked.base.name or file.stem,
             backend=where,
         )
-    page = write_page(results) if report and results.runs and part is None else None
+    whole = results.runs and part is None and not remote.kept(results.root)
+    page = write_page(results) if report and whole else None
     _print_swept(results, page, as_json=json)
     return FAILED if results.failures else OK
 
@@ -260,11 +263,11 @@ def show(directory: Path, key: str, /) -> int:
         directory: Results directory.
         key: Key of the run, or its first letters.
     """
-    from lfnlab.results import maintenance
+    from lfnlab.results import maintenance, remote
     from lfnlab.results.integrity import provenance_of
     from lfnlab.results.store import read_json, read_text
 
-    run = maintenance.find(directory, key)
+    run = maintenance.find(remote.local(directory), key)
     say(f"# {run / 'scenario.toml'}\n{read_text(run / 'scenario.toml')}")
     print(f"# {run / 'provenance.json'}")
     print_json(provenance_of(run))
@@ -282,11 +285,11 @@ def verify(directory: Path = Path("lfn-results"), /) -> int:
     Args:
         directory: Results directory.
     """
-    from lfnlab.results import maintenance
+    from lfnlab.results import maintenance, remote
     from lfnlab.results.integrity import KEY, remedy
 
     checked, damaged, wrong = 0, 0, []
-    for name, found in maintenance.verify(directory):
+    for name, found in maintenance.verify(remote.local(directory)):
         is_run = KEY.fullmatch(name) is not None
         checked += is_run
         if found is not None:
@@ -348,18 +351,18 @@ def merge(into: Path, /, *sources: Path) -> int:
         into: Results directory, created if missing.
         sources: Results directories.
     """
-    from lfnlab.results import maintenance
+    from lfnlab.results import maintenance, remote
     from lfnlab.results.index import Catalog
     from lfnlab.results.store import Store
 
     if not sources:
         raise UsageError("store merge: no source; write lfn store merge INTO FROM...")
     for source in sources:
-        maintenance.runs_of(source)
+        maintenance.runs_of(remote.local(source))
     home = Store(into)
     wrong = []
     for source in sources:
-        merged = maintenance.merge(source, home)
+        merged = maintenance.merge(remote.local(source), home)
         say(f"{source}: {merged.taken:,} runs copied, {merged.there:,} already stored")
         wrong += [f"{source}: {found.key}: {found.why}" for found in merged.damaged]
         wrong += [f"{source}: {key}: other bytes than in {into}" for key in merged.unequal]
@@ -437,6 +440,8 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
 
 
 def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
+    from lfnlab.results import remote
+
     failures = [
         f"{', '.join(f'{key} = {value}' for key, value in failed.factors.items())}, "
         f"seed {failed.seed}: {failed.error}"
@@ -445,7 +450,7 @@ def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
     if as_json:
         said: dict[str, Any] = {
             "schema": 1,
-            "store": str(results.root),
+            "store": str(remote.named(results.root)),
             "runs": [
                 {"key": run.path.name, "seed": run.seed, "factors": dict(run.factors)}
                 for run in results.runs
@@ -455,12 +460,12 @@ def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:
         print_json(said)
         return
     _print_tables(results)
-    say(line(f"{len(results.runs):,} runs in {results.root}{_kept(results)}"))
+    say(line(f"{len(results.runs):,} runs in {remote.named(results.root)}{_kept(results)}"))
     if failures:
         say(f"{len(failures):,} failed; repeat the command to run them again:")
         _print_some(failures)
     if results.runs:
-        print_next(results.root, page)
+        print_next(remote.named(results.root), page)
 
 
 def _kept(results: Results) -> str:
@@ -483,7 +488,7 @@ def write_page(results: Results, tables: Mapping[str, Table] | None = None) -> P
         return write_report(results, tables=tables, step=step)
 
 
-def print_next(root: Path, page: Path | None) -> None:
+def print_next(root: str | Path, page: Path | None) -> None:
     """The report, and what may come next."""
     if page is not None:
         say(f"report: {page.resolve()}")

@@ -275,7 +275,8 @@ def on_dask(
         threads = sum(client.nthreads().values())
         return int(max(16, 2 * threads)) - len(futures)
 
-    groups = _groups(work, lambda: TASK_S * events_a_s)
+    threads = sum(client.nthreads().values())
+    groups = _groups(work, lambda: max(TASK_S, threads / MOST_TASKS_A_S) * events_a_s)
 
     def submit(count: int) -> Iterator[Any]:
         for _ in range(count):
@@ -330,6 +331,8 @@ def on_dask(
 
 TASK_S = 1.0
 """Aim of the time of a task of brief runs, so that it takes at least half of that."""
+MOST_TASKS_A_S = 100
+"""Tasks a second that a scheduler is given at most, by longer ones where there are many workers."""
 FIRST_EVENTS_A_S = 2e6
 """Predicted events of brief runs a second, until a task tells."""
 

@@ -22,12 +22,12 @@ from lfnlab.experiment import executor as executors
 from lfnlab.experiment.executor import SIMULATOR, Backend, Files, Work
 from lfnlab.experiment.plan import Case, Plan, Planned
 from lfnlab.machine import cores
-from lfnlab.results import provenance
+from lfnlab.results import provenance, remote
 from lfnlab.results.batch import Batch
 from lfnlab.results.index import Catalog, Recorder
 from lfnlab.results.integrity import fault
 from lfnlab.results.maintenance import remove
-from lfnlab.results.runs import SCHEMA, Failure, Results, Run
+from lfnlab.results.runs import SCHEMA, Failure, Results, listing, runs_of
 from lfnlab.results.store import Store, in_folders
 from lfnlab.scenario.builder import Scenario
 
@@ -112,12 +112,19 @@ def execute(
     jobs = cores() if jobs is None else jobs
     _check(cases, jobs, executor, backend)
     plan = _planned(cases, seeds, backend, summaries).shard(*shard or (1, 1))
+    if remote.of(out) is not None and not all(run.brief for run in plan.runs):
+        raise UsageError(
+            f"--out {out}: a store at an address keeps summaries alone, of sweeps; leave out "
+            "sample, sample_rows, recordings and laws in Python, or write to a folder"
+        )
     store = Store(out)
     _forget_prototypes(store, plan)
-    entries = [
-        {"key": run.key, "seed": run.seed, "factors": dict(cases[run.case].factors)}
-        for run in plan.runs
-    ]
+    entries = listing(
+        [run.key for run in plan.runs],
+        [run.seed for run in plan.runs],
+        [run.case for run in plan.runs],
+        [case.factors for case in cases],
+    )
     experiment: dict[str, Any] = {"schema": SCHEMA, "title": title, "runs": entries}
     experiment |= {} if source is None else {"source": source}
     experiment |= {} if backend is SIMULATOR else {"on": backend.name}
@@ -180,15 +187,21 @@ def _check(cases: Sequence[Case], jobs: int, executor: str, backend: Backend) ->
 
 
 def _results(store: Store, title: str, plan: Plan, errors: Mapping[str, str]) -> Results:
-    runs: list[Run] = []
-    failures: list[Failure] = []
-    for run in plan.runs:
-        factors = dict(plan.cases[run.case].factors)
-        if run.key in errors:
-            failures.append(Failure(run.seed, factors, errors[run.key]))
-        else:
-            runs.append(Run(store.path(run.key), run.seed, factors))
-    return Results(store.root, title, tuple(runs), tuple(failures))
+    factors = [case.factors for case in plan.cases]
+    done = [run for run in plan.runs if run.key not in errors]
+    failures = [
+        Failure(run.seed, dict(factors[run.case]), errors[run.key])
+        for run in plan.runs
+        if run.key in errors
+    ]
+    runs = runs_of(
+        store.root,
+        [run.key for run in done],
+        [run.seed for run in done],
+        [run.case for run in done],
+        [dict(of) for of in factors],
+    )
+    return Results(store.root, title, runs, tuple(failures))
 
 
 def _forget_prototypes(store: Store, plan: Plan) -> None:

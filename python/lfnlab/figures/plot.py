@@ -31,6 +31,7 @@ from lfnlab.figures.layout import cut, from_zero, legend, panels, width_in, wrap
 from lfnlab.figures.looks import looks
 from lfnlab.figures.spread import DOT, Spread, spread
 from lfnlab.metrics import goodput_bins, jain_over_time
+from lfnlab.results.many import Runs
 from lfnlab.results.output import MARK
 from lfnlab.results.runs import route, short
 
@@ -489,6 +490,8 @@ def panel_title(run: Run, law: str = "") -> str:
 
 def first_seed(results: Results) -> list[Run]:
     """The first run of each case."""
+    if isinstance(results.runs, Runs):
+        return results.runs.firsts()
     cases: dict[tuple[Factor, ...], Run] = {}
     for run in results.runs:
         cases.setdefault(tuple(run.factors.values()), run)

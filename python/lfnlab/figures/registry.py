@@ -60,7 +60,7 @@ class Means:
             hrefs: where the mark of a case leads to in an SVG.
         """
         cases = self._cases(results)
-        several = any(row.get("flows", 1) > 1 for row in cases.rows)
+        several = not cases.is_all("flows", 1)
         if not cases.rows or (self.of_several and not several):
             return None
         values = cases.intervals(self.metric)
@@ -68,7 +68,7 @@ class Means:
             return None
         scale, unit = scaled(self.unit, [value.mean for value in values.values()])
         if self.unit == "bit/s":  # as in the table
-            unit, scale = rate_unit_of(results.runs)
+            unit, scale = rate_unit_of(results.looked_at)
         summed = ", sum of flows" if self.metric == "goodput_bps" and several else ""
         label = f"{self.label}{summed}{f' ({unit})' if unit else ''}"
         said = f"whole run; {over(results)}" if self.counted else averaged(results)

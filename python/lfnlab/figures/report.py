@@ -17,14 +17,14 @@ from lfnlab.analysis import table as written
 from lfnlab.analysis import warnings
 from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
-from lfnlab.errors import StoreError
+from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import plot, registry, views
 from lfnlab.figures.looks import Look, looks
 from lfnlab.figures.markdown import as_html
 from lfnlab.figures.spread import GROUND
 from lfnlab.html import asset, elements, head
 from lfnlab.laboratory import page as laboratory
-from lfnlab.results import output
+from lfnlab.results import output, remote
 from lfnlab.results.integrity import provenance_of
 from lfnlab.results.runs import origin
 from lfnlab.results.store import check_layout, read_text, replace_file
@@ -81,6 +81,9 @@ def write_report(
     Raises:
         StoreError: when a run is damaged, or nothing can be written there.
     """
+    if out is None and remote.kept(results.root):
+        where = remote.named(results.root)
+        raise UsageError(f"report: {where} is no folder; lfn report {where} --out DIR writes it")
     home = results.root if out is None else out
     with _writing(results, home):
         home.mkdir(parents=True, exist_ok=True)
@@ -243,18 +246,18 @@ def _figure(svg: str, caption: str, data: str) -> str:
 def _subtitle(results: Results) -> str:
     links = [
         link
-        for run in results.runs
+        for run in results.looked_at
         for link in run.summary["links"][: 1 if run.is_dumbbell else None]
     ]
     rates_bps = [link["rate_bps"] for link in links]
-    rtts_ms = [flow["rtt_s"] * 1e3 for run in results.runs for flow in run.summary["flows"]]
+    rtts_ms = [flow["rtt_s"] * 1e3 for run in results.looked_at for flow in run.summary["flows"]]
     unit, unit_bps = rate_unit(max(rates_bps))
-    where = " and ".join(sorted({_where(run) for run in results.runs}, reverse=True))
+    where = " and ".join(sorted({_where(run) for run in results.looked_at}, reverse=True))
     return ", ".join(
         [
             f"{_span(bps / unit_bps for bps in rates_bps)} {unit}",
             f"base RTT {_span(rtts_ms)} ms" if rtts_ms else "background traffic only",
-            f"{_span(run.summary['sim_s'] for run in results.runs)} s {where}",
+            f"{_span(run.summary['sim_s'] for run in results.looked_at)} s {where}",
             _count(results.runs, "run"),
         ]
     )
@@ -310,7 +313,9 @@ def _law(name: str) -> str:
 
 def _laws(results: Results) -> str:
     """The first words of each law's card, and the card without its test vectors, folded."""
-    found = {info.name: info for run in results.runs for law in run.laws if (info := known(law))}
+    found = {
+        info.name: info for run in results.looked_at for law in run.laws if (info := known(law))
+    }
     if not found:
         return ""
     parts = ["<h2>Laws</h2>"]
@@ -433,7 +438,7 @@ def _runs(results: Results, where: str) -> str:
 def _provenance(results: Results) -> str:
     seen = {
         f"lfnlab {p['code']}, Python {p['python']}, {p['system']}"
-        for p in (provenance_of(run.path) for run in results.runs)
+        for p in (provenance_of(run.path) for run in results.looked_at)
     }
     return "".join(f'<p class="dim">Made by {escape(line)}.</p>' for line in sorted(seen))
 

@@ -38,10 +38,30 @@ METRICS = (
 """Columns of a summary that are averaged."""
 SHOWN = ("goodput_bps", "utilization", "mean_queue_s", "retransmits")
 """Those that a printed table has."""
+FEW_SEEDS = 1_000
+"""An interval of very many rows holds so many values at most."""
 LINK_METRICS = ("utilization", "mean_queue_s", "drops")
 """Those of links."""
 COMPARED = "law compared"
 """Key of rows: the law that is compared, where other laws run beside it."""
+
+
+class Rows(Sequence[Row]):
+    """Very many rows, each made of a frame when it is asked for."""
+
+    def __init__(self, columns: pl.DataFrame) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return self.columns.height
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return self.columns[at].to_dicts()
+        return self.columns.row(at, named=True)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self.columns.iter_rows(named=True)
 
 
 @dataclass(frozen=True)
@@ -71,10 +91,44 @@ class Cases:
             UsageError: for an unknown column, or when a group has two rows of one seed, which are
                 no replicates.
         """
+        by = self.keys if by is None else by
+        if isinstance(self.rows, Rows):
+            return self._of_columns(self.rows.columns, metric, by)
         groups: dict[Group, dict[int, float]] = {}
-        for group, row in self._grouped(metric, self.keys if by is None else by):
+        for group, row in self._grouped(metric, by):
             groups.setdefault(group, {})[row["seed"]] = row[metric]
         return {group: statistics.interval(seeds.values()) for group, seeds in groups.items()}
+
+    def _of_columns(
+        self, rows: pl.DataFrame, metric: str, by: Sequence[str]
+    ) -> dict[Group, Interval]:
+        """:meth:`intervals` of very many rows; those of many seeds do not hold their values."""
+        import polars as pl
+
+        self._check_metric(metric)
+        alike = pl.col("seed").is_duplicated().any().alias("alike")
+        groups = rows.group_by(by, maintain_order=True).agg(metric, alike)
+        if groups["alike"].any():
+            raise self._no_replicates(metric, by)
+        found: dict[Group, Interval] = {}
+        for *group, values, _ in groups.iter_rows():
+            whole = statistics.interval(values)
+            many = statistics.Interval(whole.mean, whole.half, whole.n)
+            found[tuple(group)] = whole if whole.n <= FEW_SEEDS else many
+        return found
+
+    def counts(self) -> dict[Group, int]:
+        """The number of rows of each case."""
+        if isinstance(self.rows, Rows):
+            counted = self.rows.columns.group_by(self.keys, maintain_order=True).len()
+            return {tuple(group): count for *group, count in counted.iter_rows()}
+        return Counter(tuple(row.get(key, "") for key in self.keys) for row in self.rows)
+
+    def is_all(self, name: str, value: Any) -> bool:
+        """Whether every row that has a column has this value there."""
+        if isinstance(self.rows, Rows):
+            return bool((self.rows.columns[name] == value).all())
+        return all(row.get(name, value) == value for row in self.rows)
 
     def table(self, metrics: Sequence[str] = METRICS) -> pl.DataFrame:
         """A row a case: its keys, the number of seeds, and of each metric the mean over them.
@@ -87,11 +141,10 @@ class Cases:
             UsageError: for an unknown metric, naming those that are there.
         """
         rows: dict[Group, Row] = {}
-        for group, _ in self._grouped(metrics[0], self.keys):
-            row = rows.setdefault(group, {**dict(zip(self.keys, group, strict=True)), "seeds": 0})
-            row["seeds"] += 1
         for metric in metrics:
             for group, value in self.intervals(metric).items():
+                told = {**dict(zip(self.keys, group, strict=True)), "seeds": value.n}
+                rows.setdefault(group, told)
                 rows[group] |= {
                     metric: statistics.finite(value.mean),
                     f"{metric}_ci95": statistics.finite(value.half),
@@ -196,13 +249,16 @@ class Cases:
         for row in self.rows:
             group = tuple(row.get(key, "") for key in by)
             if (group, row["seed"]) in seen:
-                left = ", ".join(key for key in self.keys if key not in by)
-                raise UsageError(
-                    f"intervals of {metric} by {', '.join(by)}: several values for one seed are no "
-                    f"replicates; name what differs too: {left or 'the factors'}"
-                )
+                raise self._no_replicates(metric, by)
             seen.add((group, row["seed"]))
             yield group, row
+
+    def _no_replicates(self, metric: str, by: Sequence[str]) -> UsageError:
+        left = ", ".join(key for key in self.keys if key not in by)
+        return UsageError(
+            f"intervals of {metric} by {', '.join(by)}: several values for one seed are no "
+            f"replicates; name what differs too: {left or 'the factors'}"
+        )
 
     def _check_metric(self, metric: str) -> None:
         if self.rows and metric not in self._metrics:

@@ -63,13 +63,21 @@ def met(rows: Sequence[Mapping[str, Any]], conditions: Sequence[str]) -> list[bo
         UsageError: for a column that no row has, naming those that exist.
     """
     table = frame([dict(row) for row in rows]).with_row_index("row of all")
+    kept = set(filtered(table, conditions).get_column("row of all").to_list())
+    return [number in kept for number in range(len(rows))]
+
+
+def filtered(table: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
+    """The rows of a frame that meet all conditions; its first or last column is a number of ours.
+
+    Raises:
+        UsageError: for a column that it has not, naming those that exist.
+    """
+    columns = [name for name in table.columns if name not in ("row of all", "at")]
     left = table
     for text in conditions:
         column = condition(text)[0]
-        if column not in table.columns[1:]:
-            raise UsageError(
-                f'--where {text}: no column "{column}"; allowed: {", ".join(table.columns[1:])}'
-            )
+        if column not in columns:
+            raise UsageError(f'--where {text}: no column "{column}"; allowed: {", ".join(columns)}')
         left = left.filter(matching(text, table.schema[column]))
-    kept = set(left.get_column("row of all").to_list())
-    return [number in kept for number in range(len(rows))]
+    return left

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.results import shards
+from lfnlab.results import remote, shards
 from lfnlab.results.cases import METRICS, Cases, frame
 from lfnlab.results.integrity import content, incomplete, provenance_of, remedy
 from lfnlab.results.runs import Results, Run, by_law
@@ -66,7 +66,7 @@ class Catalog:
     """The runs of a store, see :func:`lfnlab.open`."""
 
     def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+        self.root = remote.local(root)
         if not (self.root / "runs").is_dir():
             raise StoreError(f"cannot read results: {self.root} holds no runs")
         check_layout(self.root)
@@ -223,7 +223,8 @@ def experiment(root: str | Path) -> Results:
     Raises:
         StoreError: when there is none, or something of it is damaged.
     """
-    if (Path(root) / "runs").is_dir() and not os.path.lexists(Path(root) / EXPERIMENT):
+    home = remote.local(root)
+    if (home / "runs").is_dir() and not os.path.lexists(home / EXPERIMENT):
         return Catalog(root).results()
     return Results.load(root)
 

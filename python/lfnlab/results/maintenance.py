@@ -189,6 +189,8 @@ def merge(source: Path, into: Store) -> Merged:
             known += 1
             if hashes != integrity.provenance_of(into.path(key)).get("files"):
                 unequal.append(key)
+        elif into.remote is not None:
+            damaged.append(Damage(key, f"has tables; {into.remote.address} keeps summaries alone"))
         else:
             files = {name: integrity.content(run / name) for name in (*hashes, "provenance.json")}
             batch.add(key, files)

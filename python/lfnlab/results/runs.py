@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -17,21 +17,24 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 from lfnlab import statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.results import drawn, shards
+from lfnlab.results import drawn, many, remote, shards
 from lfnlab.results.cases import (
     COMPARED,
     LINK_METRICS,
     METRICS,
     SHOWN,
     Cases,
+    Rows,
     frame,
     numbered,
     shown,
 )
 from lfnlab.results.integrity import KEY, damaged, incomplete, provenance_of, unsealed
+from lfnlab.results.many import Runs, cases_of
 from lfnlab.results.store import (
     EXPERIMENT,
     check_layout,
+    in_folders,
     read_json,
     read_table,
     read_text,
@@ -169,7 +172,8 @@ def origin(runs: Sequence[Run]) -> str:
     if not told:
         return ""
     said = provenance_of(told[0].path)
-    keys = hashlib.sha256("\n".join(run.path.name for run in runs).encode()).hexdigest()[:16]
+    names = runs.keys if isinstance(runs, Runs) else [run.path.name for run in runs]
+    keys = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
     count = f"{len(runs):,} run{'' if len(runs) == 1 else 's'}"
     made = f"by: {said['command']}" if said.get("command") else ""
     line = f"lfnlab {said.get('code', '')}, {count} {keys} {made}".rstrip()
@@ -308,6 +312,53 @@ def _listed(root: Path, entry: Any) -> Run:
     return Run(root / "runs" / key, _of(int, entry["seed"]), factors)
 
 
+def _planned(root: Path, entries: Any) -> Sequence[Run]:
+    """The runs that an experiment lists: one by one, or very many as columns."""
+    if isinstance(entries, list):
+        return [_listed(root, entry) for entry in entries]
+    keys, seeds, cases = (_of(list, entries[name]) for name in ("key", "seed", "case"))
+    factors = [_of(dict, factors) for factors in entries["factors"]]
+    for seed, case in zip(seeds, cases, strict=True):
+        factors[_of(int, case)]
+        _of(int, seed)
+    for key in keys:
+        if not KEY.fullmatch(_of(str, key)):
+            raise TypeError
+    return Runs(keys, seeds, cases, factors, partial(_run_of, root / "runs"))
+
+
+def runs_of(
+    root: Path,
+    keys: Sequence[str],
+    seeds: Sequence[int],
+    cases: Sequence[int],
+    factors: Sequence[Mapping[str, Factor]],
+) -> Sequence[Run]:
+    """Runs of a store; each by its key, its seed, and the number of its factors."""
+    runs = Runs(keys, seeds, cases, factors, partial(_run_of, root / "runs"))
+    return runs if len(runs) > many.MANY else tuple(runs)
+
+
+def _run_of(home: Path, key: str, seed: int, factors: Mapping[str, Factor]) -> Run:
+    return Run(home / key, seed, factors)
+
+
+def listing(
+    keys: Sequence[str],
+    seeds: Sequence[int],
+    cases: Sequence[int],
+    factors: Sequence[Mapping[str, Factor]],
+) -> Any:
+    """The runs of an experiment as ``experiment.json`` has them, see :meth:`Results.load`."""
+    if len(keys) <= many.MANY:
+        return [
+            {"key": key, "seed": seed, "factors": dict(factors[case])}
+            for key, seed, case in zip(keys, seeds, cases, strict=True)
+        ]
+    told = [dict(of) for of in factors]
+    return {"key": [*keys], "seed": [*seeds], "case": [*cases], "factors": told}
+
+
 @dataclass(frozen=True)
 class Failure:
     """A run that ended with an error; it is not stored, so the same sweep tries it again."""
@@ -323,7 +374,7 @@ class Results:
 
     root: Path
     title: str
-    runs: tuple[Run, ...]
+    runs: Sequence[Run]
     failures: tuple[Failure, ...] = ()
     missing: int = 0
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
@@ -337,7 +388,7 @@ class Results:
         Raises:
             StoreError: when there is none, or something of it is damaged.
         """
-        root = Path(root)
+        root = remote.local(root)
         if not root.is_dir():
             what = "is not a folder" if os.path.lexists(root) else "does not exist"
             raise StoreError(
@@ -352,17 +403,22 @@ class Results:
             )
         experiment = unsealed(file)
         try:
-            planned = [_listed(root, entry) for entry in experiment["runs"]]
+            planned = _planned(root, experiment["runs"])
             title = _of(str, experiment["title"])
             count = _of(int, experiment.get("planned", len(planned)))
-        except (AttributeError, KeyError, TypeError):
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise damaged(file, "does not list the runs of an experiment") from None
         there = stored(root) if (root / "runs").is_dir() else set()
-        runs = tuple(run for run in planned if run.path.name in there)
+        runs: Sequence[Run]
+        folders: Sequence[Run]
+        if isinstance(planned, Runs):
+            runs, folders = planned.among(there), planned.among(in_folders(root))
+        else:
+            runs = folders = tuple(run for run in planned if run.path.name in there)
         if len(runs) < len(planned) and (wrong := shards.of(root / "runs").wrong):
             name = min(wrong)
             raise damaged(root / "runs" / name, wrong[name])
-        for run in runs:
+        for run in folders:
             if (why := incomplete(run.path)) is not None:
                 raise damaged(run.path / "provenance.json", why)
         if not runs:
@@ -391,6 +447,11 @@ class Results:
             UsageError: for a column that does not exist, or if no row is left.
         """
         kept = replace(self, conditions=(*self.conditions, *conditions))
+        if kept._columns is not None and isinstance(self.runs, Runs):
+            if not kept._columns.height:
+                raise UsageError(f"no row has {' and '.join(kept.conditions)}")
+            there = {self.runs.keys[at] for at in kept._columns["at"]}
+            return replace(kept, runs=self.runs.among(there))
         rows = kept._rows_of_runs if self.cases.rows else kept._links_of_runs
         if not any(rows):
             raise UsageError(f"no row has {' and '.join(kept.conditions)}")
@@ -427,8 +488,22 @@ class Results:
         return self._kept(rows)
 
     @cached_property
+    def _columns(self) -> pl.DataFrame | None:
+        """The rows of very many runs."""
+        if not isinstance(self.runs, Runs):
+            return None
+        rows = self.runs.rows(self.root / "runs")
+        if rows is None or not self.conditions:
+            return rows
+        from lfnlab.results.conditions import filtered  # and with it polars
+
+        return filtered(rows, self.conditions)
+
+    @cached_property
     def cases(self) -> Cases:
         """Its rows, and what tells its cases apart."""
+        if self._columns is not None:
+            return Cases(*cases_of(self._columns))
         runs = [(*run.factors.items(), run.seed) for run in self.runs]
         rows = numbered([*zip(runs, self._rows_of_runs, strict=True)])
         if any(COMPARED in row for row in rows):
@@ -452,6 +527,10 @@ class Results:
     @cached_property
     def first_runs(self) -> dict[Group, Run]:
         """The first run of each case by its values of :attr:`keys`; without flows, of each link."""
+        if self._columns is not None:
+            firsts = self._columns.unique(self.keys, keep="first", maintain_order=True)
+            groups = firsts.select(self.keys).rows()
+            return dict(zip(groups, (self.runs[at] for at in firsts["at"]), strict=True))
         cases = self.cases if self.cases.rows else self.links
         found: dict[Group, Run] = {}
         for row, run in zip(cases.rows, self.runs_of_rows, strict=True):
@@ -474,7 +553,8 @@ class Results:
 
     def frame(self) -> pl.DataFrame:
         """:meth:`rows` as a frame; goodput in bit/s, delays in seconds."""
-        return frame(self.cases.rows)
+        rows = self.cases.rows
+        return rows.columns if isinstance(rows, Rows) else frame(rows)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -519,6 +599,30 @@ class Results:
             UsageError: for an unknown name, or a figure for which these runs have no values.
         """
         return drawn.by(self, name)
+
+    @cached_property
+    def looked_at(self) -> Sequence[Run]:
+        """The runs, of very many some that are evenly chosen: for what their rows do not tell."""
+        return many.looked_at(self.runs)
+
+    def seeds_of_cases(self) -> list[tuple[Run, int]]:
+        """Of each set of factors its last run, and the number of its seeds."""
+        if isinstance(self.runs, Runs):
+            return self.runs.seeds_of_cases()
+        seeds: dict[tuple[object, ...], set[int]] = {}
+        last: dict[tuple[object, ...], Run] = {}
+        for run in self.runs:
+            case: tuple[object, ...] = tuple(run.factors.items())
+            seeds.setdefault(case, set()).add(run.seed)
+            last[case] = run
+        return [(run, len(seeds[case])) for case, run in last.items()]
+
+    def distinct(self) -> int:
+        """Number of different results, counted in each case."""
+        if self._columns is not None:
+            names = self._columns.columns[: self._columns.columns.index("law")]
+            return self._columns.select(*names, "hash").n_unique()
+        return len({(*run.factors.items(), run.summary["hash"]) for run in self.runs})
 
     def __repr__(self) -> str:
         runs = f"{len(self.runs):,} run{'' if len(self.runs) == 1 else 's'}"

@@ -16,10 +16,10 @@ import re
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lfnlab import _core
 from lfnlab.errors import UsageError
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 KEY = re.compile(r"[0-9a-f]{24}")
 """The address of a run."""
 NAME = re.compile(r"(?P<runs>\d{7})-(?P<hash>[0-9a-f]{32})\.parquet")
-FILES = ("scenario.toml", "summary.json", "provenance.json")
-"""The columns of texts, by the names of the files of a run."""
+REDUCTIONS = "reductions.json"
+FILES = ("scenario.toml", "summary.json", "provenance.json", REDUCTIONS)
+"""The columns of texts, by the names of the files of a run. The last has the number of reductions
+after the warm-up by flow, which a folder has in its table of events."""
 LARGE = 20_000
 """Runs of a shard that is not merged any more."""
 MOST_SMALL = 64
@@ -40,6 +42,16 @@ GROUP_ROWS = 1_000
 """Rows that are read for the texts of one run."""
 _BLOCKS = 8
 """So many groups of texts are kept in memory."""
+
+
+class Disk(Protocol):
+    """The place of shards."""
+
+    def put_file(self, name: str, data: bytes) -> None:
+        """Store a shard under its name; it is there to last when this returns."""
+
+    def remove_file(self, name: str) -> None:
+        """Remove a shard, which need not be there."""
 
 
 class Shards:
@@ -146,27 +158,27 @@ class Shards:
                 yield rows.filter(pl.col("key").is_in(list(here)))
                 left -= here
 
-    def write(self, rows: Sequence[pl.DataFrame], put: Callable[[str, bytes], None]) -> None:
+    def write(self, rows: Sequence[pl.DataFrame], disk: Disk) -> None:
         """Add the rows of some runs as a shard, and merge small shards where there are many.
 
         Args:
             rows: of some runs each, with the texts of the files.
-            put: stores a file under a name; it is on the disk when this returns.
+            disk: stores and removes files.
         """
         import polars as pl
 
         with self._lock:
-            self._add(pl.concat(rows, how="diagonal_relaxed"), put)
-            self.tidy(put, MOST_SMALL)
+            self._add(pl.concat(rows, how="diagonal_relaxed"), disk)
+            self.tidy(disk, MOST_SMALL)
 
-    def tidy(self, put: Callable[[str, bytes], None], most: int = 1) -> None:
+    def tidy(self, disk: Disk, most: int = 1) -> None:
         """Merge small shards where there are more than ``most``."""
         with self._lock:
             small = [name for name in self._firsts if int(name[:7]) < LARGE]
             if len(small) > most or sum(int(name[:7]) for name in small) >= 2 * LARGE:
-                self.merge(small, put)
+                self.merge(small, disk)
 
-    def merge(self, names: Sequence[str], put: Callable[[str, bytes], None]) -> None:
+    def merge(self, names: Sequence[str], disk: Disk) -> None:
         """One shard in place of these."""
         import polars as pl
 
@@ -177,14 +189,14 @@ class Shards:
         whole = pl.concat(parts, how="diagonal_relaxed")
         if sum(self._firsts[name].height for name in names) != whole["key"].n_unique():
             whole = pl.concat(_each_once(parts), how="diagonal_relaxed")
-        made = self._add(whole, put)
+        made = self._add(whole, disk)
         for name in names:
             if name != made:
-                (self.home / name).unlink(missing_ok=True)
+                disk.remove_file(name)
                 del self._firsts[name]
         return None
 
-    def drop(self, keys: Collection[str], put: Callable[[str, bytes], None]) -> None:
+    def drop(self, keys: Collection[str], disk: Disk) -> None:
         """Remove runs."""
         import polars as pl
 
@@ -194,19 +206,19 @@ class Shards:
                     rows = pl.read_parquet(io.BytesIO(_content(self.home / name)))
                     left = rows.filter(~pl.col("key").is_in(list(keys)))
                     if left.height:
-                        self._add(left, put)
-                    (self.home / name).unlink(missing_ok=True)
+                        self._add(left, disk)
+                    disk.remove_file(name)
                     del self._firsts[name]
             self._places = None
 
-    def _add(self, frame: pl.DataFrame, put: Callable[[str, bytes], None]) -> str:
+    def _add(self, frame: pl.DataFrame, disk: Disk) -> str:
         # Through memory: polars hides the reason when a disk is full, Python tells it.
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd", row_group_size=GROUP_ROWS)
         data = buffer.getvalue()
         firsts = _firsts(frame)
         name = f"{firsts.height:07d}-{hashlib.sha256(data).hexdigest()[:32]}.parquet"
-        put(name, data)
+        disk.put_file(name, data)
         self._firsts[name] = firsts
         self._note(name, firsts)
         return name

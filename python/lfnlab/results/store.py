@@ -35,6 +35,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -44,7 +45,7 @@ from typing import TYPE_CHECKING, Any
 from lfnlab import _core
 from lfnlab.control_laws import prototype
 from lfnlab.errors import LawError, ScenarioError, StoreError, UsageError
-from lfnlab.results import integrity, output, provenance, remade, shards
+from lfnlab.results import integrity, output, provenance, remade, remote, shards
 from lfnlab.results.integrity import TABLES
 from lfnlab.results.provenance import code_version
 
@@ -70,12 +71,15 @@ class Store:
     """
 
     def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+        self.remote = remote.of(root)
+        """The store, if it is at an address: ``root`` is a copy then."""
+        self.root = Path(root) if self.remote is None else self.remote.pull()
         self._runs = self.root / "runs"
         with self._writing():
             self.root.mkdir(parents=True, exist_ok=True)
             if not check_layout(self.root):
-                refuse_foreign(self.root)
+                if self.remote is None:
+                    refuse_foreign(self.root)
                 # First of all: what begins without it is not ours.
                 self.write(LAYOUT_FILE, json.dumps({"layout": LAYOUT}), lasting=True)
             elif _layout(self.root) < LAYOUT:
@@ -127,21 +131,30 @@ class Store:
     def put_shard(self, rows: Sequence[pl.DataFrame]) -> None:
         """Write finished runs that keep their summaries alone, as rows of a shard."""
         with self._writing():
-            self.shards.write(rows, self._put_file)
+            self.shards.write(rows, self)
 
     def tidy(self) -> None:
         """Merge small shards."""
         with self._writing():
-            self.shards.tidy(self._put_file)
+            self.shards.tidy(self)
 
     def drop(self, keys: Collection[str]) -> None:
         """Remove runs from the shards."""
         with self._writing():
-            self.shards.drop(keys, self._put_file)
+            self.shards.drop(keys, self)
 
-    def _put_file(self, name: str, data: bytes) -> None:
-        replace_file(self._runs / name, data, lasting=True)
+    def put_file(self, name: str, data: bytes) -> None:
+        """Store a shard under its name; it is there to last when this returns."""
+        if self.remote is not None:
+            self.remote.put(f"runs/{name}", data)
+        replace_file(self._runs / name, data, lasting=self.remote is None)
         _sync(self._runs)
+
+    def remove_file(self, name: str) -> None:
+        """Remove a shard, which need not be there."""
+        (self._runs / name).unlink(missing_ok=True)
+        if self.remote is not None:
+            self.remote.remove(f"runs/{name}")
 
     def _appear(self, fresh: Path, target: Path) -> None:
         if os.path.lexists(target):
@@ -158,6 +171,8 @@ class Store:
     def write(self, name: str, content: str | bytes, *, lasting: bool = False) -> Path:
         """Replace a file of the experiment in one step; ``lasting``: once it is on the disk."""
         with self._writing():
+            if self.remote is not None:
+                self.remote.put(name, content.encode() if isinstance(content, str) else content)
             return replace_file(self.root / name, content, lasting=lasting)
 
     def write_experiment(self, experiment: dict[str, Any]) -> None:
@@ -344,15 +359,31 @@ def brief_files(
     run: _core.Run, scenario: _core.Scenario, command: str, finished: str
 ) -> dict[str, str]:
     """The files of a finished run that keeps its summary alone; a shard has their seal."""
-    said = _said(command)
+    said, told = _said(command), run.summary()
+    begins = _WARMUP.search(told)
+    assert begins is not None, told
+    events = run.table("events")
+    kinds, times_s, flows = (events[column].tolist() for column in ("kind", "t_s", "flow"))
     text = f'{said}"finished": "{finished}", "wall_s": {run.wall_s!r}, "cpu_s": {run.cpu_s!r}'
     return {
         "scenario.toml": scenario.text,
-        "summary.json": run.summary(),
+        "summary.json": told,
         "provenance.json": f"{text}{RESOLVED}{scenario.resolved}}}",
+        shards.REDUCTIONS: json.dumps(reductions(kinds, times_s, flows, float(begins[1]))),
     }
 
 
+def reductions(
+    kinds: Sequence[int], times_s: Sequence[float], flows: Sequence[int], warmup_s: float
+) -> dict[int, int]:
+    """Reductions of the window after the warm-up by flow, of the columns of a table of events."""
+    rows = zip(kinds, times_s, flows, strict=True)
+    return Counter(flow for kind, t_s, flow in rows if kind in _REDUCTIONS and t_s >= warmup_s)
+
+
+_REDUCTIONS = (0, 1, 2)
+"""Kinds of events that reduce a window."""
+_WARMUP = re.compile(r'"warmup_s":([^,]+)')
 RESOLVED = ', "resolved": '
 """Before the last value of a brief run's provenance. No text in JSON holds it: quotes are escaped
 there."""

@@ -287,6 +287,34 @@ def test_a_full_file_system(tmp_path: Path) -> None:
     assert 1 <= len(result.stdout.split()) < 50, "runs that were stored"
 
 
+def test_a_full_file_system_of_a_sweep_without_tables(tmp_path: Path) -> None:
+    """The runs before stay; with more room the same command does the others."""
+    unshare = shutil.which("unshare")
+    if unshare is None or os.geteuid() != 0:
+        pytest.skip("needs unshare, as root")
+    file = tmp_path / "s.toml"
+    table = '[sweep]\nseeds = 1500\n[sweep.grid]\n"flow[0].law" = ["reno", "cubic"]\n'
+    file.write_text(f"{SHORT.flow('reno', start='uniform(0s, 1us)').to_toml()}\n{table}")
+    home = tmp_path / "home"
+    home.mkdir()
+    script = (
+        'mount -t tmpfs -o size=560k tmpfs "$0" || exit 99; "$@"; echo "code $?"; '
+        'lfn="$1 $2 $3"; $lfn table "$0/out" --csv | wc -l; $lfn store verify "$0/out"; '
+        'mount -o remount,size=60m "$0"; "$@"; echo "code $?"; $lfn store verify "$0/out"'
+    )
+    command = [unshare, "-m", "sh", "-c", script, str(home), *LFN, "sweep", str(file)]
+    command += ["--no-report", "--out", str(home / "out")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    if result.returncode == 99:
+        pytest.skip("may not mount")
+    assert result.stderr.count("No space left on device") == 1, result.stderr
+    said = result.stdout.splitlines()
+    assert said[:2] == [f"code {cli.STORE}", "3"]
+    first, last = (int(line.split()[0].replace(",", "")) for line in said if "0 damaged" in line)
+    assert 0 < first < last == 3000
+    assert f"code {cli.OK}" in said
+
+
 def test_standard_output_that_takes_nothing(tmp_path: Path) -> None:
     command = [*LFN, "laws"]
     with open("/dev/full", "w") as full:

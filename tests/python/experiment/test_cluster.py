@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -19,13 +21,15 @@ from stores import contents
 
 from lfnlab import File, Link, Unavailable, _core, dumbbell, sweep
 from lfnlab.cli import app as cli
-from lfnlab.errors import UsageError
+from lfnlab.errors import LabError, UsageError
 from lfnlab.experiment import executor
 from lfnlab.experiment.executor import Work, on_dask
+from lfnlab.experiment.plan import Case, Plan
 from lfnlab.results.index import Catalog
 from lfnlab.results.store import Store
 
 if TYPE_CHECKING:
+    import polars as pl
     from command import Lfn
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: install lfnlab[cluster]")
@@ -107,6 +111,72 @@ def test_workers_of_another_version_are_refused(
     with pytest.raises(Unavailable, match="versions do not mix"):
         sweep(BASE, grid=LAWS, out=tmp_path, executor=address(cluster))
     assert not Store(tmp_path).keys()
+
+
+def test_a_scheduler_that_is_lost_ends_the_sweep_and_keeps_its_runs(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    lasting = replace(BASE, duration="10s")
+    for_all = ["--no-dashboard", "--scheduler-file", str(file)]
+    module = "distributed.cli.dask_"
+    scheduler, worker = (
+        subprocess.Popen([sys.executable, "-m", module + name, *for_all, *more], **quiet)  # type: ignore[call-overload]
+        for name, more in (
+            ("scheduler", ["--host", "127.0.0.1", "--port", "0"]),
+            ("worker", ["--no-nanny", "--nthreads", "1", "--death-timeout", "60"]),
+        )
+    )
+    try:
+        for _ in range(1200):
+            if file.exists() and file.read_text().endswith("}"):
+                break
+            time.sleep(0.05)
+        place = json.loads(file.read_text())["address"].replace("tcp://", "dask://")
+
+        def progress(done: float, total: int) -> None:
+            if done:
+                scheduler.kill()
+
+        with pytest.raises(LabError, match="lost the Dask scheduler"):
+            sweep(
+                lasting,
+                grid=LAWS,
+                seeds=2000,
+                out=tmp_path / "s",
+                executor=place,
+                progress=progress,
+            )
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+    assert 0 < len(Store(tmp_path / "s").keys()) < 6000
+
+
+def test_a_task_of_short_runs_is_long_enough(cluster: Any, tmp_path: Path) -> None:
+    """Runs of a millisecond are tasks of many."""
+    took: list[float] = []
+    real = executor._remote_brief
+
+    with distributed.Client(cluster) as client:
+        plan = Plan([Case(BASE)], 3000, summaries=True)
+        work = (
+            Work(run.key, plan.scenario(run), run.memory_bytes, run.events, run.brief)
+            for run in plan.runs
+        )
+        rows: list[pl.DataFrame] = []
+        submit, tasks = client.submit, []
+
+        def counted(called: Any, texts: Any, *rest: Any, **more: Any) -> Any:
+            assert called is real
+            tasks.append(len(texts))
+            return submit(called, texts, *rest, **more)
+
+        client.submit = counted
+        on_dask(work, client, "", lambda *_: took.append(1.0), lambda _, one: rows.append(one))
+    assert not took
+    assert sum(tasks) == sum(one["key"].n_unique() for one in rows) == 3000
+    assert max(tasks) > 10, "not a task a run"
 
 
 def test_a_cluster_of_this_machine(tmp_path: Path) -> None:

@@ -17,11 +17,25 @@ import pytest
 from stores import contents
 
 import lfnlab
-from lfnlab import Results, Scenario, ShortFlows, StoreError, Traffic, _core, dumbbell, sweep
+from lfnlab import (
+    Link,
+    Queue,
+    Results,
+    Scenario,
+    ShortFlows,
+    StoreError,
+    Traffic,
+    _core,
+    dumbbell,
+    sweep,
+)
+from lfnlab.analysis import run_length, summary
+from lfnlab.analysis import warnings as warning
 from lfnlab.cli import app as cli
-from lfnlab.errors import DamageWarning
+from lfnlab.errors import DamageWarning, UsageError
 from lfnlab.experiment.run import execute
-from lfnlab.results import integrity, maintenance, remade, shards
+from lfnlab.results import integrity, maintenance, many, remade, shards
+from lfnlab.results.cases import Rows
 from lfnlab.results.index import Catalog, shard
 from lfnlab.results.store import Store
 
@@ -72,6 +86,7 @@ def test_a_run_without_tables_is_the_run_with_them(base: Scenario, tmp_path: Pat
     for table in integrity.tables_of(whole.path):
         assert brief.table(table).equals(whole.table(table), null_equal=True), table
     assert brief.scenario == whole.scenario
+    assert run_length._counted(brief) == run_length._counted(whole)
     assert brief.by_law() == whole.by_law()
     rows = [Catalog(tmp_path / name).summary().collect() for name in ("whole", "brief")]
     one, other = (frame.drop("wall_s", "cpu_s") for frame in rows)
@@ -250,3 +265,43 @@ def test_a_run_of_another_version_is_not_taken_for_ours(
     monkeypatch.setattr(shards, "files", changed)
     with pytest.raises(StoreError, match="gives another run; repeat the command"):
         remade.table(run.path, "flows")
+
+
+def test_very_many_runs_are_read_as_columns_with_the_same_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lfn: Lfn
+) -> None:
+    """The limit is lowered: the experiment's list, rows, means, tables and figures are the same."""
+    lossy = replace(SHORT, link=Link(rate="10Mbit/s", loss=0.01, queue=Queue(size="1bdp")))
+    design = {"flow[0].law": ["reno", "cubic"], "link.queue.size": ["0.5bdp", "2bdp"]}
+    few = sweep(lossy, grid=design, seeds=6, out=tmp_path / "few")
+    wanted = Results.load(tmp_path / "few")
+    monkeypatch.setattr(many, "MANY", 5)
+    monkeypatch.setattr(many, "LOOKED_AT", 24)
+    swept = sweep(lossy, grid=design, seeds=6, out=tmp_path / "many")
+    loaded = Results.load(tmp_path / "many")
+    assert isinstance(loaded.runs, many.Runs)
+    assert isinstance(loaded.cases.rows, Rows)
+    for found in (swept, loaded):
+        assert [run.path.name for run in found.runs] == [run.path.name for run in few.runs]
+        assert [run.factors for run in found.runs] == [run.factors for run in few.runs]
+        assert repr(found.rows()) == repr(wanted.rows())
+        assert found.frame().equals(wanted.frame(), null_equal=True)
+        assert found.keys == wanted.keys
+        assert found.table().equals(wanted.table(), null_equal=True)
+        assert found.compare("reno").equals(wanted.compare("reno"), null_equal=True)
+        assert [*found.first_runs] == [*wanted.first_runs]
+        assert summary.averages(found) == summary.averages(wanted)
+        assert found.distinct() == wanted.distinct() == 24
+        assert warning.seen(found) == warning.seen(wanted)
+        kept = [one.where("law=reno", "seed=2,3") for one in (found, wanted)]
+        assert kept[0].table().equals(kept[1].table(), null_equal=True)
+        with pytest.raises(UsageError, match="no row has law=bic"):
+            found.where("law=bic")
+        with pytest.raises(UsageError, match="no replicates"):
+            found.intervals("goodput_bps", ["law"])
+    assert lfn("table", tmp_path / "many", "--csv") == lfn("table", tmp_path / "few", "--csv")
+    assert cli.call(["report", str(tmp_path / "many")]) == 0
+    store = Store(tmp_path / "many")
+    store.drop([loaded.runs[3].path.name])
+    assert Results.load(tmp_path / "many").missing == 1
+    assert len(Results.load(tmp_path / "many").rows()) == 23
