@@ -35,7 +35,8 @@ PARTS: dict[str, tuple[str, Callable[[], str | None], Callable[[int], list[Row]]
         compare_ns.whole_rows,
     ),
     "commands": ("a bare interpreter", lambda: None, commands.rows),
-    "sweeps and compares": ("", lambda: None, lambda _: [*sweep.rows(), *compare.rows()]),
+    "sweeps": ("the same runs with their tables", lambda: None, lambda _: sweep.rows()),
+    "compares": ("", lambda: None, lambda _: compare.rows()),
     "transfers": ("kernel TCP", compare_udt.missing, compare_udt.rows),
     "path emulator": ("a program that reads the clock", emulator.missing, emulator.rows),
 }

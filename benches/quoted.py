@@ -97,13 +97,13 @@ def speed() -> str:
     """The paragraph of the README."""
     packet, ns2 = rows("a packet of the simulator"), list(rows("a packet beside ns-2").values())
     ratios = sorted(float(row.ratio or 0) for row in ns2[:-1])
-    _, wall = list(rows("sweeps and compares").values())[-1].cost.split(" of ")
+    _, wall = list(rows("compares").values())[-1].cost.split(" of ")
     return (
         f"A packet takes {packet['1 flow, 1 Gbit/s x 100 ms'].cost} of CPU time with one flow and "
         f"{packet['10,000 flows at 10 Gbit/s'].cost} with 10,000. lfnlab uses {ratios[0]:.0f} to "
         f"{ratios[-1]:.0f} times less CPU time per packet than ns-2 with 1 to 100 TCP flows "
         f"({ns2[-1].ratio:.0f} times with short flows). A compare of eight laws with three seeds "
-        f"over 300 s at 10 Gbit/s takes {wall} on two cores ({_machine('sweeps and compares')})."
+        f"over 300 s at 10 Gbit/s takes {wall} on two cores ({_machine('compares')})."
     )
 
 
@@ -138,10 +138,12 @@ def lateness() -> str:
 
 
 def sweep() -> str:
-    """The cost of a run beside its simulation."""
-    cpu, size, _ = rows("sweeps and compares").values()
+    """The cost of a run beside its simulation, and of very many."""
+    cpu, size, whole, table, report = rows("sweeps").values()
     return (
-        f"A run costs {cpu.cost} of CPU time beside its simulation, with hashes and fsync, and "
-        f"{size.cost} in the store (1 s of one flow; {_machine('sweeps and compares')}; aims: "
-        f"{cpu.bar:g} ms and {size.bar:g} kB)."
+        f"A run costs {cpu.cost} of CPU time beside its simulation, with fsync, and {size.cost} in "
+        f"the store (1 s of one flow; aims: {cpu.bar:g} ms and {size.bar:g} kB). A run of 10 s of "
+        f"10 Mbit/s takes {whole.cost} with its simulation, {whole.ratio:.2f} of one that keeps "
+        f"its tables. Of 100,000 runs `lfn table` takes {table.cost} time and {table.mb:.0f} MB, "
+        f"`lfn report` {report.cost} time and {report.mb:.0f} MB ({_machine('sweeps')})."
     )

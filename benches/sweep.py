@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -31,9 +32,7 @@ from lfnlab import Sweep, dumbbell
 from lfnlab import open as open_store
 from lfnlab.experiment.design import Design
 from lfnlab.results import maintenance, shards
-from lfnlab.results.index import PART_ROWS, Recorder
-from lfnlab.results.integrity import NAMES
-from lfnlab.results.store import Store, stored
+from lfnlab.results.store import stored
 
 from .row import Row
 
@@ -109,12 +108,57 @@ def _digest(root: Path) -> str:
 
 
 def rows() -> list[Row]:
-    """Cost of a short run of a sweep beside its simulation."""
-    cpu_ms, _, kilobytes, _ = overhead(2_000)
+    """Cost of short runs of a sweep, with their simulation and beside it, and of very many."""
+    cpu_ms, _, kilobytes, _ = overhead(4_000)
+    mine_ms, theirs_ms = pair(1_000)
+    table, report = many(100_000)
     return [
-        Row("a run of 1 s in a sweep, beside its simulation: CPU (ms)", f"{cpu_ms:.1f} ms", bar=2),
-        Row("the same: its size in the store (kB)", f"{kilobytes:.1f} kB", bar=15),
+        Row("a run of 1 s in a sweep, beside its simulation: CPU (ms)", f"{cpu_ms:.2f} ms", bar=2),
+        Row("the same: its size in the store (kB)", f"{kilobytes:.2f} kB", bar=6),
+        Row(
+            "a run of 10 s of 10 Mbit/s x 40 ms in a sweep, packets included: CPU (ms)",
+            f"{mine_ms:.2f} ms",
+            ratio=mine_ms / theirs_ms,
+            bar=0.25,
+        ),
+        Row("100,000 runs of 2 s: `lfn table`", f"{table[0]:.1f} s of CPU", mb=table[1], bar=30),
+        Row("100,000 runs of 2 s: `lfn report`", f"{report[0]:.1f} s of CPU", mb=report[1], bar=30),
     ]
+
+
+def pair(runs: int) -> tuple[float, float]:
+    """CPU time in ms of a run that keeps its summary alone, and of one with its tables."""
+    base = dumbbell(rate="10Mbit/s", rtt="40ms", buffer="1bdp", duration="10s", loss=1e-4)
+    took: dict[str | None, list[float]] = {None: [], "10ms": []}
+    for _ in range(5):
+        for sample, spent in took.items():
+            asked = Sweep(
+                replace(base, sample=sample).flow("cubic"), Design(grid={"link.loss": [1e-4]}), runs
+            )
+            with tempfile.TemporaryDirectory(prefix="lfn-pair-") as name:
+                asked.run(out=Path(name) / "first", jobs=1, shard=(1, runs))
+                begun = time.process_time()
+                asked.run(out=Path(name) / "all", jobs=1)
+                spent.append(1e3 * (time.process_time() - begun) / runs)
+    return statistics.median(took[None]), statistics.median(took["10ms"])
+
+
+def many(runs: int) -> list[tuple[float, float]]:
+    """CPU time in s and memory in MB of the table and the report of very many runs."""
+    base = replace(SHORT, duration="2s")
+    laws = ["reno", "cubic", "htcp", "bic"]
+    found = []
+    with tempfile.TemporaryDirectory(prefix="lfn-many-") as name:
+        out = Path(name) / "store"
+        Sweep(base, Design(grid={"flow[0].law": laws}), runs // len(laws)).run(out=out)
+        for command in (["table", str(out)], ["report", str(out), "--out", f"{name}/page"]):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "lfnlab.cli", *command], stdout=subprocess.DEVNULL
+            )
+            _, status, used = os.wait4(process.pid, 0)
+            assert status == 0, command
+            found.append((used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3))
+    return found
 
 
 def overhead(runs: int) -> tuple[float, float, float, float]:
@@ -186,31 +230,19 @@ def runnable() -> Iterator[list[int]]:
 
 
 def open_(runs: int) -> None:
-    """Opening a store and grouping its rows. Its runs have empty files, which are not read."""
+    """Opening a store and grouping its rows."""
     with tempfile.TemporaryDirectory(prefix="lfn-open-") as name:
-        home = Path(name)
-        asked = Sweep(SHORT, Design(grid={"link.rate": ["10Mbit/s", "20Mbit/s"]}), 500)
-        asked.run(out=home / "real")
-        for part in (home / "real" / "summary").glob("*.parquet"):
-            part.unlink()
+        asked = Sweep(SHORT, Design(grid={"link.rate": ["10Mbit/s", "20Mbit/s"]}), runs // 2)
+        asked.run(out=name)
+        code = "import lfnlab, sys; lfnlab.open(sys.argv[1]).summary().collect_schema()"
         begun = time.monotonic()
-        rows = open_store(home / "real").summary().collect().to_dicts()
-        print(f"without its summary: {1e3 * (time.monotonic() - begun) / len(rows):.2f} ms a run")
-        store = Store(home / "large")
-        recorder = Recorder(store.root)
-        for first in range(0, runs, PART_ROWS):
-            keys = [f"{i:024x}" for i in range(first, min(first + PART_ROWS, runs))]
-            for key in keys:
-                store.path(key).mkdir()
-                for file in NAMES:
-                    (store.path(key) / file).touch()
-            recorder.rows = [rows[i % len(rows)] | {"key": key} for i, key in enumerate(keys)]
-            recorder.write()
-        begun = time.monotonic()
-        frame = open_store(home / "large").summary()
+        subprocess.run([sys.executable, "-c", code, name], check=True)
         opened = time.monotonic()
-        groups = frame.group_by("law", "link.rate_bps").agg(
-            pl.len(), pl.col("goodput_bps", "mean_queue_s").mean()
+        groups = (
+            open_store(name)
+            .summary()
+            .group_by("law", "link.rate_bps")
+            .agg(pl.len(), pl.col("goodput_bps", "mean_queue_s").mean())
         )
         found = groups.collect()
         grouped = time.monotonic()

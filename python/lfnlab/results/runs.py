@@ -319,8 +319,9 @@ def _planned(root: Path, entries: Any) -> Sequence[Run]:
     keys, seeds, cases = (_of(list, entries[name]) for name in ("key", "seed", "case"))
     factors = [_of(dict, factors) for factors in entries["factors"]]
     for seed, case in zip(seeds, cases, strict=True):
-        factors[_of(int, case)]
         _of(int, seed)
+        if not 0 <= _of(int, case) < len(factors):
+            raise TypeError
     for key in keys:
         if not KEY.fullmatch(_of(str, key)):
             raise TypeError
@@ -603,7 +604,12 @@ class Results:
     @cached_property
     def looked_at(self) -> Sequence[Run]:
         """The runs, of very many some that are evenly chosen: for what their rows do not tell."""
-        return many.looked_at(self.runs)
+        runs = many.looked_at(self.runs)
+        if isinstance(self.runs, Runs):
+            # The first of each case have traces, and the first of all are listed.
+            read = (*runs, *self.runs.firsts(), *self.runs[: many.LOOKED_AT])
+            shards.of(self.root / "runs").locate([run.path.name for run in read])
+        return runs
 
     def seeds_of_cases(self) -> list[tuple[Run, int]]:
         """Of each set of factors its last run, and the number of its seeds."""

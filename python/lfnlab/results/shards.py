@@ -18,6 +18,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,12 +35,12 @@ REDUCTIONS = "reductions.json"
 FILES = ("scenario.toml", "summary.json", "provenance.json", REDUCTIONS)
 """The columns of texts, by the names of the files of a run. The last has the number of reductions
 after the warm-up by flow, which a folder has in its table of events."""
-LARGE = 20_000
-"""Runs of a shard that is not merged any more."""
+LARGE, LARGE_BYTES = 20_000, 1 << 26
+"""Runs, and bytes in memory, of a shard that is not merged any more."""
 MOST_SMALL = 64
 """With so many smaller ones, they are merged."""
-GROUP_ROWS = 1_000
-"""Rows that are read for the texts of one run."""
+GROUP_ROWS, GROUP_BYTES = 1_000, 1 << 22
+"""Most rows, and about the bytes in memory, that are read for the texts of one run."""
 _BLOCKS = 8
 """So many groups of texts are kept in memory."""
 
@@ -62,8 +63,10 @@ class Shards:
         self.wrong: dict[str, str] = {}
         """Damaged shards, which are not read, and why."""
         self._firsts: dict[str, pl.DataFrame] = {}
+        self._sizes: dict[str, int] = {}
         self._blocks: OrderedDict[tuple[str, int], pl.DataFrame] = OrderedDict()
         self._places: dict[str, tuple[str, int]] | None = None
+        self._found: dict[str, tuple[str, int]] = {}
         self._seen = 0
         self._lock = threading.RLock()
         self.refresh()
@@ -71,19 +74,26 @@ class Shards:
     def refresh(self) -> None:
         """Look for shards that came or went."""
         with self._lock:
-            try:
-                self._seen = os.stat(self.home).st_mtime_ns
-                names = {name for name in os.listdir(self.home) if NAME.fullmatch(name)}
-            except OSError:
-                self._seen, names = 0, set()
-            self.wrong = {name: why for name, why in self.wrong.items() if name in names}
-            for name in self._firsts.keys() - names:
-                del self._firsts[name]
-                self._places = None
-            for name in sorted(names - self._firsts.keys() - self.wrong.keys()):
-                self._open(name)
+            # One that went before it was read was merged: another has its runs by now.
+            while not self._look():
+                pass
 
-    def _open(self, name: str) -> None:
+    def _look(self) -> bool:
+        """Whether all shards that were there could be opened."""
+        try:
+            self._seen = os.stat(self.home).st_mtime_ns
+            names = {name for name in os.listdir(self.home) if NAME.fullmatch(name)}
+        except OSError:
+            self._seen, names = 0, set()
+        self.wrong = {name: why for name, why in self.wrong.items() if name in names}
+        for name in self._firsts.keys() - names:
+            del self._firsts[name]
+            self._places, self._found = None, {}
+        fresh = sorted(names - self._firsts.keys() - self.wrong.keys())
+        return all(self._open(name) for name in fresh)
+
+    def _open(self, name: str) -> bool:
+        """Read the addresses of a shard's runs; whether it was still there."""
         import polars as pl
 
         path = self.home / name
@@ -91,24 +101,39 @@ class Shards:
             data = _content(path)
             if hashlib.sha256(data).hexdigest()[:32] != name[8:40]:
                 raise ValueError("is not what was stored")
-            if _core.table_memory_bytes(path) > _core.memory_limit_bytes():
+            need = _core.table_memory_bytes(path)
+            if need > _core.memory_limit_bytes():
                 raise ValueError("would take more than the memory")
             keys = pl.read_parquet(io.BytesIO(data), columns=["key"])
         except FileNotFoundError:  # merged in the meantime
-            return
+            return False
         except OSError as error:
             self.wrong[name] = error.strerror or str(error)
-            return
+            return True
         except (ValueError, UsageError, pl.exceptions.PolarsError) as error:
+            if not os.path.lexists(path):
+                return False
             self.wrong[name] = str(error) if isinstance(error, ValueError) else "is not a table"
-            return
-        self._firsts[name] = _firsts(keys)
+            return True
+        self._firsts[name], self._sizes[name] = _firsts(keys), need
         self._note(name, self._firsts[name])
+        return True
 
     def keys(self) -> set[str]:
         """The addresses of the runs."""
         with self._lock:
-            return set(self._index())
+            if self._places is not None:
+                return set(self._places)
+            return {key for firsts in self._firsts.values() for key in firsts["key"]}
+
+    def locate(self, keys: Collection[str]) -> None:
+        """Find these runs at once, for who will read them of very many."""
+        import polars as pl
+
+        with self._lock:
+            for name, firsts in self._firsts.items():
+                for key, row in _places(firsts.filter(pl.col("key").is_in(list(keys)))):
+                    self._found[key] = (name, row)
 
     def has(self, key: str) -> bool:
         """Whether a shard holds the run."""
@@ -174,9 +199,17 @@ class Shards:
     def tidy(self, disk: Disk, most: int = 1) -> None:
         """Merge small shards where there are more than ``most``."""
         with self._lock:
-            small = [name for name in self._firsts if int(name[:7]) < LARGE]
-            if len(small) > most or sum(int(name[:7]) for name in small) >= 2 * LARGE:
-                self.merge(small, disk)
+            small = [
+                name
+                for name in sorted(self._firsts, key=self._sizes.__getitem__)
+                if int(name[:7]) < LARGE and self._sizes[name] < LARGE_BYTES
+            ]
+            if len(small) > most:
+                sums = accumulate(self._sizes[name] for name in small)
+                few = [
+                    name for name, sum_ in zip(small, sums, strict=True) if sum_ < 2 * LARGE_BYTES
+                ]
+                self.merge(sorted(few), disk)
 
     def merge(self, names: Sequence[str], disk: Disk) -> None:
         """One shard in place of these."""
@@ -190,6 +223,7 @@ class Shards:
         if sum(self._firsts[name].height for name in names) != whole["key"].n_unique():
             whole = pl.concat(_each_once(parts), how="diagonal_relaxed")
         made = self._add(whole, disk)
+        self._found = {}
         for name in names:
             if name != made:
                 disk.remove_file(name)
@@ -209,17 +243,19 @@ class Shards:
                         self._add(left, disk)
                     disk.remove_file(name)
                     del self._firsts[name]
-            self._places = None
+            self._places, self._found = None, {}
 
     def _add(self, frame: pl.DataFrame, disk: Disk) -> str:
         # Through memory: polars hides the reason when a disk is full, Python tells it.
+        size = int(frame.estimated_size())
         buffer = io.BytesIO()
-        frame.write_parquet(buffer, compression="zstd", row_group_size=GROUP_ROWS)
+        rows = _group_rows(size, frame.height)
+        frame.write_parquet(buffer, compression="zstd", row_group_size=rows)
         data = buffer.getvalue()
         firsts = _firsts(frame)
         name = f"{firsts.height:07d}-{hashlib.sha256(data).hexdigest()[:32]}.parquet"
         disk.put_file(name, data)
-        self._firsts[name] = firsts
+        self._firsts[name], self._sizes[name] = firsts, size
         self._note(name, firsts)
         return name
 
@@ -232,7 +268,7 @@ class Shards:
                 changed = True
             if changed:
                 self.refresh()
-            return self._index().get(key)
+            return self._found.get(key) or self._index().get(key)
 
     def _index(self) -> dict[str, tuple[str, int]]:
         """The place of each run."""
@@ -244,17 +280,17 @@ class Shards:
 
     def _note(self, name: str, firsts: pl.DataFrame) -> None:
         if self._places is not None:
-            self._places.update(
-                (key, (name, row)) for key, row in zip(firsts["key"], firsts["row"], strict=True)
-            )
+            self._places.update((key, (name, row)) for key, row in _places(firsts))
 
     def _texts(self, name: str, row: int) -> dict[str, Any]:
         import polars as pl
 
-        block = row - row % GROUP_ROWS
+        last = int(self._firsts[name]["row"][-1])
+        rows = _group_rows(self._sizes[name], last + 1)
+        block = row - row % rows
         if (frame := self._blocks.get((name, block))) is None:
             with open(self.home / name, "rb"):  # a file that is not there is no error of polars
-                lazy = pl.scan_parquet(self.home / name).select(FILES).slice(block, GROUP_ROWS)
+                lazy = pl.scan_parquet(self.home / name).select(FILES).slice(block, rows)
                 frame = self._blocks[name, block] = lazy.collect()
             if len(self._blocks) > _BLOCKS:
                 self._blocks.popitem(last=False)
@@ -280,6 +316,15 @@ def holds(run: Path) -> bool:
 def files(run: Path) -> dict[str, bytes] | None:
     """The files of a run of a store, ``DIR/runs/KEY``, that is in a shard and has no folder."""
     return of(run.parent).files(run.name) if _is_without_folder(run) else None
+
+
+def _places(firsts: pl.DataFrame) -> Iterator[tuple[str, int]]:
+    return zip(firsts["key"], firsts["row"], strict=True)
+
+
+def _group_rows(size: int, rows: int) -> int:
+    """Rows of a group of a shard of so many bytes and rows."""
+    return max(1, min(GROUP_ROWS, GROUP_BYTES * rows // max(1, size)))
 
 
 def _firsts(rows: pl.DataFrame) -> pl.DataFrame:

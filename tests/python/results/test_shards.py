@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
+import subprocess
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from command import LFN
 from stores import contents
 
 import lfnlab
@@ -147,7 +151,7 @@ def test_a_run_in_two_shards_counts_once(swept: Path, tmp_path: Path) -> None:
         assert len(store.keys()) == 6
         assert sorted(Catalog(both).summary().collect()["key"]) == sorted(store.keys())
         assert contents(both) == contents(swept)
-        store.shards.merge([file.name for file in files(both)], store._put_file)
+        store.shards.merge([file.name for file in files(both)], store)
         assert len(files(both)) == 1
 
 
@@ -305,3 +309,81 @@ def test_very_many_runs_are_read_as_columns_with_the_same_results(
     store.drop([loaded.runs[3].path.name])
     assert Results.load(tmp_path / "many").missing == 1
     assert len(Results.load(tmp_path / "many").rows()) == 23
+
+
+def test_runs_of_many_flows_are_read_a_few_at_a_time(tmp_path: Path) -> None:
+    """The texts of a group of rows stay in memory, so long ones are few in a group."""
+    base = replace(SHORT, duration="200ms").flow("reno", count=400)
+    results = sweep(base, grid={"seed": [*range(1, 41)]}, out=tmp_path)
+    (file,) = files(tmp_path)
+    rows = [group["num_rows"] for group in _groups(file)]
+    assert len(rows) > 1
+    assert sum(rows) == 80
+    assert [run.summary["seed"] for run in results.runs] == [*range(1, 41)]
+    assert [run.summary["seed"] for run in reversed(results.runs)] == [*range(40, 0, -1)]
+    assert all(len(run.summary["flows"]) == 401 for run in results.runs)
+
+
+def _groups(file: Path) -> list[dict[str, int]]:
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow: install lfnlab[pandas]")
+    whole = pq.ParquetFile(file).metadata
+    return [{"num_rows": whole.row_group(i).num_rows} for i in range(whole.num_row_groups)]
+
+
+def test_stores_of_unlike_scenarios_are_one_store(tmp_path: Path) -> None:
+    """Their rows have other columns, and other types of one."""
+    again(tmp_path)
+    queues = [{"kind": "codel"}, {"kind": "red", "size": "50 packets", "ecn": True}]
+    sweep(SHORT, grid={"link.queue": queues}, seeds=2, out=tmp_path)
+    chain = lfnlab.parking_lot(hops=2, rate="5Mbit/s", delay="5ms", buffer="9 packets")
+    chain = replace(chain, duration="1s").flow("reno", from_=1, to=3)
+    sweep(chain, grid={"flow[0].law": ["reno", "vegas"]}, out=tmp_path)
+    assert len(files(tmp_path)) == 1
+    rows = Catalog(tmp_path).summary().collect()
+    assert rows.height == 12
+    assert len(Results.load(tmp_path).runs) == 2
+    assert len(Catalog(tmp_path).results().runs) == 12
+    assert cli.call(["report", str(tmp_path)]) == 0
+
+
+def test_an_interrupt_loses_no_finished_run(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    table = "\n[sweep]\nseeds = 20000\n[sweep.grid]\n'flow[0].law' = ['reno', 'cubic']\n"
+    file.write_text(SHORT.to_toml() + table)
+    command = [*LFN, "sweep", str(file), "--no-report", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while process.poll() is None and not (tmp_path / "out" / "experiment.json").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"repeat the command to continue" in err
+    found = Results.load(tmp_path / "out")
+    assert 0 < len(found.runs) < 40_000
+    assert found.missing == 40_000 - len(found.runs)
+    assert len(files(tmp_path / "out")) == 1, "merged"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"case": [0, 0, 0, -1, 0, 0]},
+        {"case": [0, 0, 0, 2, 0, 0]},
+        {"key": ["a"]},
+        {"key": ["../../../../etc/passwd1234"] * 6},
+        {"seed": ["1"] * 6},
+        {"factors": [3, 4]},
+    ],
+)
+def test_a_damaged_list_of_very_many_runs(
+    change: dict[str, object], swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "MANY", 5)
+    root = shutil.copytree(swept, tmp_path / "store")
+    again(root)
+    said = integrity.unsealed(root / "experiment.json")
+    assert len(Results.load(root).runs) == 6
+    said["runs"] |= change
+    (root / "experiment.json").write_bytes(integrity.sealed(said))
+    with pytest.raises(StoreError, match="does not list the runs of an experiment"):
+        Results.load(root)
