@@ -32,7 +32,7 @@ from lfnlab import Sweep, dumbbell
 from lfnlab import open as open_store
 from lfnlab.experiment.design import Design
 from lfnlab.results import maintenance, shards
-from lfnlab.results.store import stored
+from lfnlab.results.store import in_folders, stored
 
 from .row import Row
 
@@ -42,6 +42,9 @@ SHORT = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss
 )
 #: A run of about a third of a second, to be put on one core and on two.
 LONG = dumbbell(rate="1Gbit/s", rtt="40ms", buffer="1bdp", duration="60s", loss=1e-6).flow("cubic")
+
+
+FILES = ("scenario.toml", "summary.json", shards.REDUCTIONS)
 
 
 def kill(runs: int, kills: int) -> None:
@@ -94,17 +97,20 @@ def _count(store: Path) -> int:
 
 
 def _digest(root: Path) -> str:
-    """Of every file of every run but provenance.json, with names, in order."""
-    digest = hashlib.sha256()
+    """Of every file of every run but provenance.json, with names, in order of the keys."""
+    digests: dict[str, bytes] = {}
     held = shards.of(root / "runs")
-    for key in sorted(stored(root)):
-        files = held.files(key) or {
-            file.name: file.read_bytes() for file in (root / "runs" / key).iterdir()
-        }
-        for name in sorted(files.keys() - {"provenance.json"}):
-            digest.update(f"{key}/{name}\0".encode())
-            digest.update(files[name])
-    return digest.hexdigest()
+    for rows in held.whole(held.keys()):
+        for key, *texts in rows.drop_nulls("summary.json").select("key", *FILES).iter_rows():
+            digests[key] = hashlib.sha256("\0".join(texts).encode()).digest()
+    for key in in_folders(root) - digests.keys():
+        files = sorted((root / "runs" / key).iterdir())
+        texts = [file.read_bytes() for file in files if file.name != "provenance.json"]
+        digests[key] = hashlib.sha256(b"\0".join(texts)).digest()
+    whole = hashlib.sha256()
+    for key in sorted(digests):
+        whole.update(key.encode() + digests[key])
+    return whole.hexdigest()
 
 
 def rows() -> list[Row]:
