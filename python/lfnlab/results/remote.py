@@ -22,6 +22,8 @@ from lfnlab.errors import StoreError, Unavailable
 from lfnlab.results import shards
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/+(.+)")
+_OF_FILES = ("file:", "local:")
+"""Their paths begin at the root."""
 _TOP = ("store.json", "experiment.json")
 
 
@@ -34,7 +36,8 @@ class Remote:
             try:
                 import fsspec
 
-                self._files, self._home = fsspec.core.url_to_fs(address)
+                made = {"auto_mkdir": True} if address.startswith(_OF_FILES) else {}
+                self._files, self._home = fsspec.core.url_to_fs(address, **made)
             except (ImportError, ValueError) as error:
                 raise Unavailable(
                     f"{address} cannot be reached: {error}; install lfnlab[remote], and fsspec's "
@@ -129,7 +132,8 @@ def of(root: str | Path) -> Remote | None:
     found = _ADDRESS.fullmatch(str(root))
     if found is None or os.path.lexists(str(root).partition("/")[0]):
         return None
-    address = f"{found[1]}://{found[2].rstrip('/')}"
+    slashes = ":///" if f"{found[1]}:" in _OF_FILES else "://"
+    address = f"{found[1]}{slashes}{found[2].rstrip('/')}"
     if address not in _remotes:
         _remotes[address] = Remote(address)
     return _remotes[address]

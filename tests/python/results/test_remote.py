@@ -174,6 +174,14 @@ def test_a_shard_that_is_damaged_there_is_run_again(bucket: tuple[str, Any]) -> 
     assert len(Results.load(address).runs) == 4
 
 
+def test_other_protocols(tmp_path: Path) -> None:
+    for address in ("memory://lfn/one", f"file://{tmp_path}/there/one", Path("memory://lfn/two")):
+        sweep(SHORT, grid=LAWS, seeds=2, out=address)
+        remote._remotes.clear()
+        assert len(Results.load(address).runs) == 4
+    assert (tmp_path / "there" / "one" / "store.json").is_file()
+
+
 def test_a_folder_with_the_name_of_a_protocol_is_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
