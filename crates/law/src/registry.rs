@@ -336,7 +336,10 @@ impl Registered {
     }
 
     fn build(&self, config: &Config, control: &mut Control) -> PlacedLaw {
-        let parameters = self.values.map(|value| (value * PARAMETER_ONE as f64).round() as u64);
+        let mut parameters = [0; PARAMETERS];
+        for (parameter, value) in parameters.iter_mut().zip(&self.values[..self.info.parameters.len()]) {
+            *parameter = (value * PARAMETER_ONE as f64).round() as u64;
+        }
         let config = Config { variant: self.variant as u32, parameters, ..*config };
         match self.info.code {
             Code::C(ops) => {

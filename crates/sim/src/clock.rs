@@ -1,5 +1,6 @@
 //! Clock, pending events, and packets under way.
 
+mod calendar;
 pub(crate) mod events;
 pub(crate) mod ids;
 pub(crate) mod packet;

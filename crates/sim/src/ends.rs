@@ -44,7 +44,9 @@ impl Ends {
     /// An ACK reaches a sender.
     #[inline]
     pub fn on_ack(&mut self, cx: &mut Context, id: FlowId, line: LineId) {
-        self.tcp.prefetch(&cx.scheduler, line);
+        if !line.is_late() {
+            self.tcp.prefetch(&cx.scheduler, line);
+        }
         if self.tcp.on_ack(cx, id, line) {
             self.sources.on_all_acknowledged(&self.tcp.origin(id).0);
         }

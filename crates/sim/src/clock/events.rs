@@ -5,10 +5,10 @@
 //! depend on the mode of a link or on the structure that holds the events. A delay line ([`super::scheduler`])
 //! has one entry here however many packets it carries; its number comes last in the order.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use lfn_units::Time;
+
+use super::calendar::{Calendar, Entry};
+use super::packet::Packet;
 
 /// Declares the kinds of events, each with its sentence.
 macro_rules! kinds {
@@ -80,11 +80,11 @@ kinds! {
     Sample,
 }
 
-/// A delay line by its number, or a packet out of line by its own.
+/// A delay line by its number, or a packet that is an event of its own by its number modulo 2^23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LineId(u32);
 
-/// Tells packets out of line from delay lines, in the bits that an event has for both.
+/// Tells packets that are events of their own from delay lines, in the bits that an event has for both.
 const LATE: u32 = 1 << 23;
 
 impl LineId {
@@ -96,20 +96,10 @@ impl LineId {
         LineId(number)
     }
 
-    /// A packet out of line, by its number modulo 2^23.
-    pub fn late(number: u32) -> LineId {
-        LineId(LATE | (number % LATE))
-    }
-
-    /// Whether it is a packet out of line.
+    /// Whether it is a packet that is an event of its own.
     #[inline(always)]
     pub fn is_late(self) -> bool {
         self.0 & LATE != 0
-    }
-
-    /// How many packets out of line lie between `first`, by its number, and this one.
-    pub fn late_since(self, first: u32) -> usize {
-        (self.0.wrapping_sub(first) % LATE) as usize
     }
 
     /// Its place among the delay lines.
@@ -120,216 +110,64 @@ impl LineId {
 }
 
 /// Events by (time, kind, index). One u128 compares in two instructions. Delay lines, which act often, stand
-/// apart from all else, mostly timers that are as many as flows.
+/// apart from all else, mostly timers that are as many as flows, and so do packets that are events of their own.
 #[derive(Debug)]
 pub(crate) struct Events {
     /// The first packet of each delay line.
-    lines: Calendar,
-    others: Calendar,
-    /// The first of `others`.
+    lines: Calendar<u128>,
+    packets: Calendar<Flight>,
+    others: Calendar<u128>,
+    /// The first of `packets` and `others`.
     next_other: u128,
+    /// Packets that were events of their own so far.
+    flights: u32,
 }
 
-/// A heap. A new first entry sinks to the bottom through swaps without a branch: the processor cannot predict
-/// its place among ten lines, and a misprediction costs more than the swaps.
-#[derive(Debug)]
-struct Heap {
-    /// Entry 0.
-    first: u128,
-    /// Below entry `at`, and not less: entries `2 * at + 1` and `2 * at + 2`. Beyond `len` all are [`NONE`].
-    pairs: Vec<[u128; 2]>,
-    len: usize,
+/// A packet that is an event of its own. Two numbers stay in registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Flight {
+    key: u128,
+    /// The packet, its line and the place of its extras.
+    rest: u128,
 }
 
-/// No event.
-const NONE: u128 = u128::MAX;
-
-impl Heap {
-    fn new() -> Heap {
-        Heap { first: NONE, pairs: Vec::new(), len: 0 }
+impl Flight {
+    #[inline(always)]
+    fn new(key: u128, packet: Packet, line: LineId, extras: u32) -> Flight {
+        let rest = u128::from(packet.word()) | (u128::from(line.0) << 64) | (u128::from(extras) << 96);
+        Flight { key, rest }
     }
 
-    fn entry(&mut self, at: usize) -> &mut u128 {
-        match at.checked_sub(1) {
-            None => &mut self.first,
-            Some(below) => &mut self.pairs[below / 2][below % 2],
-        }
+    /// When it arrives.
+    #[inline(always)]
+    pub fn at(&self) -> Time {
+        Time((self.key >> 64) as u64)
     }
 
-    fn push(&mut self, key: u128) {
-        let mut at = self.len;
-        self.len += 1;
-        if at == 2 * self.pairs.len() + 1 {
-            self.pairs.resize(at, [NONE; 2]);
-        }
-        while at > 0 {
-            let above = *self.entry((at - 1) / 2);
-            if above < key {
-                break;
-            }
-            *self.entry(at) = above;
-            at = (at - 1) / 2;
-        }
-        *self.entry(at) = key;
+    #[inline(always)]
+    pub fn packet(&self) -> Packet {
+        Packet::of_word(self.rest as u64)
     }
 
-    fn pop(&mut self) {
-        if self.len > 0 {
-            self.len -= 1;
-            let at = self.len;
-            let last = std::mem::replace(self.entry(at), NONE);
-            if at > 0 {
-                self.replace_first(last);
-            }
-        }
+    /// Whose end it comes to.
+    #[inline(always)]
+    pub fn line(&self) -> LineId {
+        LineId((self.rest >> 64) as u32)
     }
 
-    #[inline]
-    fn replace_first(&mut self, mut key: u128) {
-        let levels = usize::BITS - self.len.leading_zeros();
-        let (mut hole, mut below) = (&mut self.first, &mut self.pairs[..]);
-        let (mut at, mut skipped) = (0, 0);
-        for _ in 1..levels {
-            // `below` begins with the pair of the entry after the last one.
-            let Some((pair, rest)) = below.get_mut(skipped..).and_then(<[_]>::split_first_mut) else { break };
-            let side = usize::from(pair[1] < pair[0]);
-            let least = pair[side];
-            *hole = key.min(least);
-            key = key.max(least);
-            hole = &mut pair[side];
-            below = rest;
-            skipped = at + side;
-            at += 1 + skipped;
-        }
-        *hole = key;
+    /// Where its SACK blocks and its header are, if it has such.
+    #[inline(always)]
+    pub fn extras(&self) -> u32 {
+        (self.rest >> 96) as u32
     }
 }
 
-/// Events on pages of about a millisecond; the current page is a heap. So an event among ten thousand timers or a
-/// thousand delay lines costs no walk through a heap of all.
-#[derive(Debug)]
-struct Calendar {
-    /// All before the end of page `page`; empty only if all is.
-    soon: Heap,
-    /// The next `PAGES` pages, by number modulo `PAGES`, each in no order.
-    pages: Vec<Vec<u128>>,
-    /// A bit for each of them that has events.
-    filled: [u64; PAGES as usize / 64],
-    /// Events in `pages`.
-    on_pages: usize,
-    /// Events that are later than those when they are pushed.
-    far: BinaryHeap<Reverse<u128>>,
-    page: u64,
-}
+impl Entry for Flight {
+    const NONE: Flight = Flight { key: u128::MAX, rest: 0 };
 
-/// A page is 2^30 ps long.
-const PAGE_BITS: u32 = 64 + 30;
-const PAGES: u64 = 1024;
-/// Events that an empty page keeps room for.
-const PAGE_ROOM: usize = 16;
-
-fn page_of(key: u128) -> u64 {
-    (key >> PAGE_BITS) as u64
-}
-
-impl Calendar {
-    fn new() -> Calendar {
-        let pages = (0..PAGES).map(|_| Vec::new()).collect();
-        let filled = [0; PAGES as usize / 64];
-        Calendar { soon: Heap::new(), pages, filled, on_pages: 0, far: BinaryHeap::new(), page: 0 }
-    }
-
-    #[inline]
-    fn first(&self) -> u128 {
-        self.soon.first
-    }
-
-    fn push(&mut self, key: u128) {
-        if page_of(key) <= self.page {
-            self.soon.push(key);
-        } else {
-            self.push_later(key);
-            self.refill();
-        }
-    }
-
-    /// For an event beyond the current page.
-    fn push_later(&mut self, key: u128) {
-        let page = page_of(key);
-        if page - self.page < PAGES {
-            let at = (page % PAGES) as usize;
-            self.pages[at].push(key);
-            self.filled[at / 64] |= 1 << (at % 64);
-            self.on_pages += 1;
-        } else {
-            self.far.push(Reverse(key));
-        }
-    }
-
-    fn pop(&mut self) {
-        self.soon.pop();
-        self.refill();
-    }
-
-    #[inline]
-    fn replace_first(&mut self, key: u128) {
-        if page_of(key) <= self.page {
-            self.soon.replace_first(key);
-        } else if self.soon.len + self.on_pages + self.far.len() == 1 {
-            // A flow alone turns no pages.
-            self.page = page_of(key);
-            self.soon.first = key;
-        } else {
-            self.push_later(key);
-            self.pop();
-        }
-    }
-
-    /// If nothing is left on this page, turns to the next that has something.
-    #[inline]
-    fn refill(&mut self) {
-        if self.soon.len == 0 && self.on_pages + self.far.len() > 0 {
-            self.turn();
-        }
-    }
-
-    fn turn(&mut self) {
-        while self.soon.len == 0 && self.on_pages + self.far.len() > 0 {
-            let far = self.far.peek().map_or(u64::MAX, |first| page_of(first.0));
-            self.page = if self.on_pages > 0 { self.next_page().min(far) } else { far };
-            let at = (self.page % PAGES) as usize;
-            let keys = &mut self.pages[at];
-            self.filled[at / 64] &= !(1 << (at % 64));
-            self.on_pages -= keys.len();
-            for key in keys.drain(..) {
-                self.soon.push(key);
-            }
-            // A ring of pages that each keep the room of their busiest time is megabytes.
-            keys.shrink_to(PAGE_ROOM);
-            while let Some(first) = self.far.peek().filter(|first| page_of(first.0) <= self.page) {
-                self.soon.push(first.0);
-                self.far.pop();
-            }
-        }
-    }
-
-    /// The first page after this one that has events; one has.
-    fn next_page(&self) -> u64 {
-        let mut page = self.page + 1;
-        loop {
-            let at = (page % PAGES) as usize;
-            let rest = self.filled[at / 64] >> (at % 64);
-            if rest != 0 {
-                return page + u64::from(rest.trailing_zeros());
-            }
-            page += 64 - at as u64 % 64;
-        }
-    }
-
-    /// Of events; empty pages are memory that every run has.
-    fn memory_bytes(&self) -> usize {
-        let pages = self.pages.iter().map(Vec::capacity).sum::<usize>();
-        (2 * self.soon.pairs.capacity() + self.far.capacity() + pages) * size_of::<u128>()
+    #[inline(always)]
+    fn key(&self) -> u128 {
+        self.key
     }
 }
 
@@ -344,19 +182,41 @@ fn key(at: Time, kind: Kind, index: usize, line: LineId) -> u128 {
 
 impl Default for Events {
     fn default() -> Events {
-        Events { lines: Calendar::new(), others: Calendar::new(), next_other: NONE }
+        let (lines, packets, others) = (Calendar::new(), Calendar::new(), Calendar::new());
+        Events { lines, packets, others, next_other: Entry::NONE, flights: 0 }
     }
 }
 
 impl Events {
     /// Bytes that it holds.
     pub fn memory_bytes(&self) -> usize {
-        self.lines.memory_bytes() + self.others.memory_bytes()
+        self.lines.memory_bytes() + self.packets.memory_bytes() + self.others.memory_bytes()
     }
 
     pub fn push(&mut self, at: Time, kind: Kind, index: usize) {
         self.others.push(key(at, kind, index, LineId(0)));
-        self.next_other = self.others.first();
+        self.note_next();
+    }
+
+    /// A packet comes to the end of `line` as an event of its own: one of flow `index`.
+    #[inline(never)]
+    pub fn push_packet(
+        &mut self,
+        at: Time,
+        kind: Kind,
+        index: usize,
+        packet: Packet,
+        (line, extras): (LineId, u32),
+    ) {
+        let key = key(at, kind, index, LineId(LATE | (self.flights % LATE)));
+        self.flights = self.flights.wrapping_add(1);
+        self.packets.push(Flight::new(key, packet, line, extras));
+        self.note_next();
+    }
+
+    #[inline]
+    fn note_next(&mut self) {
+        self.next_other = self.packets.first_key().min(self.others.first());
     }
 
     /// The event of a packet of flow `index` at the end of `line`.
@@ -373,22 +233,41 @@ impl Events {
         if at == Time::NEVER {
             return None;
         }
-        let rank = key as u64;
-        let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize % KINDS.len()];
-        let (index, line) = ((rank >> INDEX_BITS) & INDEX, rank & INDEX);
-        Some((at, kind, index as usize, LineId(line as u32)))
+        let (kind, index, line) = parts(key);
+        Some((at, kind, index, line))
     }
 
-    /// Index of the next event that is not of a line.
+    /// Kind and flow of a packet that is an event of its own, some places behind the next, if it is known.
+    #[inline(always)]
+    pub fn packet_ahead(&self, places: usize) -> Option<(Kind, usize)> {
+        let (kind, index, _) = parts(self.packets.ahead(places)?.key);
+        Some((kind, index))
+    }
+
+    /// Index of an event that is not of a packet, some places behind the next, if it is known.
     #[inline]
-    pub fn next_other(&self) -> usize {
-        ((self.next_other as u64 >> INDEX_BITS) & INDEX) as usize
+    pub fn other_ahead(&self, places: usize) -> Option<usize> {
+        Some(parts(*self.others.ahead(places)?).1)
     }
 
-    /// Removes the next event, which is not of a line.
+    /// Removes the next event, which is not of a packet.
     pub fn pop(&mut self) {
         self.others.pop();
-        self.next_other = self.others.first();
+        self.note_next();
+    }
+
+    /// Removes the next event, which is of a packet of its own.
+    #[inline]
+    pub fn pop_packet(&mut self) -> Flight {
+        let first = self.packets.first();
+        self.packets.pop();
+        self.note_next();
+        first
+    }
+
+    /// All packets that are events of their own.
+    pub fn packets(&self) -> impl Iterator<Item = &Flight> {
+        self.packets.iter()
     }
 
     /// Removes the next event, which is of a line.
@@ -405,11 +284,23 @@ impl Events {
     }
 }
 
+/// Kind, flow (or link) and line of a key.
+#[inline(always)]
+fn parts(key: u128) -> (Kind, usize, LineId) {
+    let rank = key as u64;
+    let kind = KINDS[(rank >> (2 * INDEX_BITS)) as usize % KINDS.len()];
+    (kind, ((rank >> INDEX_BITS) & INDEX) as usize, LineId((rank & INDEX) as u32))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::clock::ids::FlowId;
 
     proptest! {
         /// Delay lines come and go, and most often go on.
@@ -438,29 +329,52 @@ mod tests {
             }
         }
 
-        /// Times of one page, of many, and beyond all pages come out in order, whatever is pushed while
-        /// others are taken.
+        /// Times of one page, of many, of crowds at one instant, and beyond all pages come out in order, whatever is
+        /// pushed while others are taken; so do packets with what is theirs.
         #[test]
         fn a_calendar_is_a_heap(
-            pushes in prop::collection::vec((prop_oneof![0..1u64 << 30, 0..1u64 << 36, 0..1u64 << 45], 0..3u8), 1..400)
+            pushes in prop::collection::vec(
+                (prop_oneof![0..1u64 << 30, 0..1u64 << 36, 0..1u64 << 45, Just(1u64 << 33)], 0..3u8, 1..200usize, any::<bool>()),
+                1..100,
+            )
         ) {
             let (mut events, mut heap) = (Events::default(), BinaryHeap::new());
-            let mut now = 0;
-            for (index, (delay_ps, taken)) in pushes.into_iter().enumerate() {
+            let (mut now, mut number) = (0, 0);
+            let take = |events: &mut Events, expected: Option<(Time, Kind, usize)>| {
+                prop_assert_eq!(events.peek().map(|(at, kind, index, _)| (at, kind, index)), expected);
+                match expected {
+                    Some((at, Kind::AtLink, index)) => {
+                        let flight = events.pop_packet();
+                        prop_assert_eq!(flight.packet().flow().index(), index);
+                        prop_assert_eq!((flight.at(), flight.line(), flight.extras()), (at, LineId::new(7), 9));
+                    }
+                    _ => events.pop(),
+                }
+                Ok(())
+            };
+            for (delay_ps, taken, count, packets) in pushes {
                 let at = Time(now + delay_ps);
-                events.push(at, Kind::SenderTimer, index);
-                heap.push(Reverse((at, index)));
-                for _ in 0..taken {
+                for index in (number..number + count).rev() {
+                    let kind = if packets { Kind::AtLink } else { Kind::SenderTimer };
+                    if packets {
+                        let packet = Packet::of_syn(FlowId::new(index), 0);
+                        events.push_packet(at, kind, index, packet, (LineId::new(7), 9));
+                    } else {
+                        events.push(at, kind, index);
+                    }
+                    heap.push(Reverse((at, kind, index)));
+                }
+                number += count;
+                for _ in 0..usize::from(taken) * count {
                     let expected = heap.pop().map(|first| first.0);
-                    prop_assert_eq!(events.peek().map(|(at, _, index, _)| (at, index)), expected);
-                    let Some((at, _)) = expected else { break };
-                    events.pop();
+                    take(&mut events, expected)?;
+                    let Some((at, ..)) = expected else { break };
                     now = at.0;
                 }
+                prop_assert_eq!(events.packets().count(), heap.iter().filter(|it| it.0.1 == Kind::AtLink).count());
             }
             while let Some(Reverse(expected)) = heap.pop() {
-                prop_assert_eq!(events.peek().map(|(at, _, index, _)| (at, index)), Some(expected));
-                events.pop();
+                take(&mut events, Some(expected))?;
             }
             prop_assert_eq!(events.peek(), None);
         }

@@ -2,8 +2,9 @@
 //!
 //! Packets with the same delay keep their order, also packets of different flows: they share a delay line, a
 //! FIFO of which only the head is an event. A packet that would break a line's order (an ACK of a timer,
-//! a path that became shorter, jitter) is an event of its own. So the cost of an event grows with the number
-//! of different distances, not with packets or flows, and the order is that of (time, kind, flow)
+//! a path that became shorter, jitter) is an event of its own, and so is each packet of a flow of a traffic source,
+//! whose delay no other flow has: it carries all that is known of it, and no line is looked up. So the cost of an event
+//! grows with the number of different distances, not with packets or flows, and the order is that of (time, kind, flow)
 //! either way.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -25,6 +26,8 @@ const PACKETS_AHEAD: usize = 8;
 struct DelayLine {
     kind: Kind,
     hop: Hop,
+    /// It stands for all delays: each packet is an event of its own.
+    loose: bool,
     /// When the last packet arrives.
     last: Time,
     packets: VecDeque<(Time, Packet)>,
@@ -60,13 +63,37 @@ impl DelayLine {
     }
 }
 
-/// A packet out of line.
-#[derive(Debug)]
-struct Late {
-    at: Time,
-    line: LineId,
-    packet: Packet,
-    extras: Extras,
+/// SACK blocks and headers of packets that are events of their own; few have any.
+#[derive(Debug, Default)]
+struct Kept {
+    extras: Vec<Extras>,
+    /// Places that are not in use.
+    free: Vec<u32>,
+}
+
+impl Kept {
+    /// No place.
+    const NONE: u32 = u32::MAX;
+
+    #[cold]
+    fn put(&mut self, extras: Extras) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.extras[place as usize] = extras;
+                place
+            }
+            None => {
+                self.extras.push(extras);
+                self.extras.len() as u32 - 1
+            }
+        }
+    }
+
+    #[cold]
+    fn take(&mut self, place: u32) -> Extras {
+        self.free.push(place);
+        self.extras[place as usize]
+    }
 }
 
 /// A timer's event happens: whether it is still pending, not stale. `pending` as in [`Scheduler::set_timer`].
@@ -104,9 +131,10 @@ pub(crate) struct Scheduler {
     lines: Vec<DelayLine>,
     /// Delay lines that flows share, by kind of event at the end, link at the beginning, hop and delay.
     shared: BTreeMap<(Kind, LinkId, Hop, Time), LineId>,
-    /// Packets out of line, by the order in which they were sent; the first has number `late_base`.
-    late: VecDeque<Option<Late>>,
-    late_base: u32,
+    /// Lines for packets of all delays.
+    loose: Vec<LineId>,
+    /// Of packets that are events of their own.
+    kept: Kept,
     /// Packets that set out now.
     departing: VecDeque<Departing>,
     /// `None` if nothing sets out now.
@@ -147,10 +175,10 @@ impl Scheduler {
         }
     }
 
-    /// Index of the next event that is not the arrival of a packet.
+    /// Index of an event that is not the arrival of a packet, some places behind the next, if it is known.
     #[inline]
-    pub fn next_timer(&self) -> usize {
-        self.events.next_other()
+    pub fn timer_ahead(&self, places: usize) -> Option<usize> {
+        self.events.other_ahead(places)
     }
 
     /// The network takes a packet that sets out, before the next event.
@@ -186,8 +214,21 @@ impl Scheduler {
     /// A new line, at whose end packets are events of this kind at this place.
     pub fn add_line(&mut self, kind: Kind, hop: Hop) -> LineId {
         let (packets, blocks, headers) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        self.lines.push(DelayLine { kind, hop, last: Time::ZERO, packets, blocks, headers });
+        self.lines.push(DelayLine { kind, hop, loose: false, last: Time::ZERO, packets, blocks, headers });
         LineId::new(self.lines.len() as u32 - 1)
+    }
+
+    /// The line of this kind at this place for packets of all delays, each of which is an event of its own; made when
+    /// first used.
+    pub fn loose_line(&mut self, kind: Kind, hop: Hop) -> LineId {
+        let of = |&id: &LineId| (self.lines[id.index()].kind, self.lines[id.index()].hop) == (kind, hop);
+        if let Some(&line) = self.loose.iter().find(|&id| of(id)) {
+            return line;
+        }
+        let line = self.add_line(kind, hop);
+        self.lines[line.index()].loose = true;
+        self.loose.push(line);
+        line
     }
 
     /// The delay line from link `from`, `delay` long, to events of this kind at this hop; made when first used.
@@ -200,22 +241,15 @@ impl Scheduler {
         line
     }
 
-    /// An empty line leads to another place from now on.
-    pub fn aim(&mut self, line: LineId, hop: Hop) {
-        let line = &mut self.lines[line.index()];
-        debug_assert!(line.packets.is_empty());
-        line.hop = hop;
-    }
-
     /// All packets under way: when they arrive, at what kind of event, and where.
     pub fn packets(&self) -> impl Iterator<Item = (Time, Kind, Hop)> + '_ {
         let on_lines =
             self.lines.iter().flat_map(|line| line.packets.iter().map(|&(at, _)| (at, line.kind, line.hop)));
-        let late = self.late.iter().flatten().map(|late| {
-            let line = &self.lines[late.line.index()];
-            (late.at, line.kind, line.hop)
+        let alone = self.events.packets().map(|flight| {
+            let line = &self.lines[flight.line().index()];
+            (flight.at(), line.kind, line.hop)
         });
-        on_lines.chain(late)
+        on_lines.chain(alone)
     }
 
     /// Bytes of memory of events, delay lines and packets.
@@ -227,7 +261,8 @@ impl Scheduler {
         self.events.memory_bytes()
             + self.lines.iter().map(bytes).sum::<usize>()
             + self.lines.capacity() * size_of::<DelayLine>()
-            + self.late.capacity() * size_of::<Option<Late>>()
+            + self.kept.extras.capacity() * size_of::<Extras>()
+            + self.kept.free.capacity() * size_of::<u32>()
             + self.departing.capacity() * size_of::<Departing>()
     }
 
@@ -238,16 +273,24 @@ impl Scheduler {
         let line = &mut self.lines[id.index()];
         let flow = packet.flow();
         if line.packets.is_empty() {
+            if line.loose {
+                return self.push_alone(id, at, packet, extras);
+            }
             self.events.push_line(at, line.kind, flow.index(), id);
         } else if !line.is_in_order(at, flow) {
-            let extras = extras.copied().unwrap_or_default();
-            return self.push_late(Late { at, line: id, packet, extras });
+            return self.push_alone(id, at, packet, extras);
         }
         line.last = at;
         line.packets.push_back((at, packet));
         if let Some(extras) = extras.filter(|_| packet.has_extras()) {
             line.push_extras(packet, extras);
         }
+    }
+
+    /// Kind and flow of a packet that is an event of its own, some places behind the next, if it is known.
+    #[inline(always)]
+    pub fn packet_ahead(&self, places: usize) -> Option<(Kind, usize)> {
+        self.events.packet_ahead(places)
     }
 
     /// Prefetches the places that packets on `line` will take next. Returns the first packets on it: all, or up to the end
@@ -265,12 +308,14 @@ impl Scheduler {
         packets
     }
 
-    #[cold]
-    fn push_late(&mut self, late: Late) {
-        let number = self.late_base.wrapping_add(self.late.len() as u32);
-        let kind = self.lines[late.line.index()].kind;
-        self.events.push_line(late.at, kind, late.packet.flow().index(), LineId::late(number));
-        self.late.push_back(Some(late));
+    /// The packet is an event of its own.
+    fn push_alone(&mut self, id: LineId, at: Time, packet: Packet, extras: Option<&Extras>) {
+        let place = match extras.filter(|_| packet.has_extras()) {
+            Some(extras) => self.kept.put(*extras),
+            None => Kept::NONE,
+        };
+        let kind = self.lines[id.index()].kind;
+        self.events.push_packet(at, kind, packet.flow().index(), packet, (id, place));
     }
 
     /// Pops the first packet of the line of the next event; the event becomes that of the packet behind it.
@@ -290,9 +335,11 @@ impl Scheduler {
     #[inline(always)]
     pub fn pop_packet(&mut self, line: LineId, extras: &mut Extras) -> Option<Routed> {
         if line.is_late() {
-            let late = self.pop_late(line)?;
-            *extras = late.extras;
-            return Some(Routed { hop: self.lines[late.line.index()].hop, packet: late.packet });
+            let alone = self.events.pop_packet();
+            if alone.extras() != Kept::NONE {
+                *extras = self.kept.take(alone.extras());
+            }
+            return Some(Routed { hop: self.lines[alone.line().index()].hop, packet: alone.packet() });
         }
         let (_, packet) = self.pop_head(line)?;
         let line = &mut self.lines[line.index()];
@@ -314,11 +361,14 @@ impl Scheduler {
         headed: impl FnOnce(Header),
     ) {
         if line.is_late() {
-            let Some(late) = self.pop_late(line) else { return };
-            late.packet.fill(late.at, near, ack);
-            ack.sack = late.extras.blocks;
-            if late.packet.is_headed() {
-                headed(late.extras.header);
+            let alone = self.events.pop_packet();
+            alone.packet().fill(alone.at(), near, ack);
+            if alone.extras() != Kept::NONE {
+                let extras = self.kept.take(alone.extras());
+                ack.sack = extras.blocks;
+                if alone.packet().is_headed() {
+                    headed(extras.header);
+                }
             }
             return;
         }
@@ -332,16 +382,5 @@ impl Scheduler {
                 headed(extras.header);
             }
         }
-    }
-
-    #[cold]
-    fn pop_late(&mut self, line: LineId) -> Option<Late> {
-        self.events.pop_line();
-        let late = self.late.get_mut(line.late_since(self.late_base)).and_then(Option::take);
-        while let Some(None) = self.late.front() {
-            self.late.pop_front();
-            self.late_base = self.late_base.wrapping_add(1);
-        }
-        late
     }
 }

@@ -74,8 +74,6 @@ pub(crate) struct Lines {
     pub to_sender: LineId,
     /// From the last link of the data to the receiver.
     pub to_receiver: LineId,
-    /// Of its own, to the first link of the ACKs, if it shares none.
-    pub to_link: LineId,
 }
 
 /// Routes, and the delay lines and a flow's own links beside them.
@@ -178,7 +176,7 @@ impl Sizes {
 }
 
 impl Lines {
-    const NONE: Lines = Lines { to_sender: LineId::NONE, to_receiver: LineId::NONE, to_link: LineId::NONE };
+    const NONE: Lines = Lines { to_sender: LineId::NONE, to_receiver: LineId::NONE };
 }
 
 impl Path {
@@ -293,6 +291,16 @@ impl Flow {
         lfn_tcp::prefetch(&self.timers);
         self.sender.prefetch();
         self.receiver.prefetch();
+    }
+
+    /// Brings the memory behind it that its next ACK needs into the cache.
+    #[inline(always)]
+    pub fn prefetch_buffers(&self) {
+        self.sender.prefetch_buffers();
+        self.receiver.prefetch_buffers();
+        if let Some(task) = &self.task {
+            lfn_tcp::prefetch(&**task);
+        }
     }
 
     /// Sees to it that the sender's timer is an event, or one before it is.

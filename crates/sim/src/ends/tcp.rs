@@ -194,6 +194,25 @@ impl TcpFlows {
         }
     }
 
+    /// Prefetches the state that the next packets need which are events of their own.
+    #[inline(always)]
+    pub fn prefetch_packets(&self, scheduler: &Scheduler) {
+        if let Some((kind, index)) = scheduler.packet_ahead(6) {
+            if let Some(flow) = self.flows.get(index) {
+                if kind == Kind::AckAtSender {
+                    flow.prefetch();
+                } else {
+                    lfn_tcp::prefetch(&flow.path);
+                }
+            }
+        }
+        if let Some((Kind::AckAtSender, index)) = scheduler.packet_ahead(3) {
+            if let Some(flow) = self.flows.get(index) {
+                flow.prefetch_buffers();
+            }
+        }
+    }
+
     /// Prefetches the state that a sample reads of a reported flow.
     #[inline]
     pub fn prefetch_sample(&self, place: usize) {
@@ -215,8 +234,7 @@ impl TcpFlows {
             flow.prefetch();
         }
         if let Some(flow) = flow(2) {
-            flow.sender.prefetch_buffers();
-            flow.receiver.prefetch_buffers();
+            flow.prefetch_buffers();
         }
         if let Some(flow) = flow(1) {
             flow.sender.prefetch_repair();
@@ -274,7 +292,7 @@ impl TcpFlows {
     pub fn on_sender_timer(&mut self, cx: &mut Context, id: FlowId) {
         if self.flows.len() > CACHED_FLOWS {
             // Mostly another flow's timer.
-            if let Some(flow) = self.flows.get(cx.scheduler.next_timer()) {
+            if let Some(flow) = cx.scheduler.timer_ahead(2).and_then(|index| self.flows.get(index)) {
                 flow.prefetch();
             }
         }

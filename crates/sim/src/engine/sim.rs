@@ -59,6 +59,9 @@ impl Sim {
             }
             self.context.scheduler.now = at;
             self.context.record.events += 1;
+            if line.is_late() {
+                self.ends.tcp.prefetch_packets(&self.context.scheduler);
+            }
             match kind {
                 Kind::AckAtSender => self.ends.on_ack(&mut self.context, FlowId::new(index), line),
                 Kind::AtLink => self.on_at_link(line),

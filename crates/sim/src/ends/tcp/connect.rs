@@ -3,7 +3,7 @@
 use lfn_units::Time;
 
 use super::TcpFlows;
-use crate::clock::events::{Kind, LineId};
+use crate::clock::events::Kind;
 use crate::clock::ids::{FlowId, LinkId};
 use crate::clock::packet::{Class, Hop};
 use crate::clock::scheduler::Scheduler;
@@ -26,7 +26,7 @@ impl TcpFlows {
         if flow.role == Role::Reported {
             share_lines(flow, scheduler, [data_end, ack_end], shift.is_none());
         } else {
-            own_lines(flow, scheduler, shift.is_none());
+            loose_lines(flow, scheduler, shift.is_none());
         }
     }
 }
@@ -73,17 +73,14 @@ fn share_lines(
     flow.legs.ack_line = line(kind, data_end, to_acks, path.forward_access + flow.legs.ack_shift);
 }
 
-/// Delay lines of a place for flows of a traffic source: its own, since each of its flows has another delay.
-fn own_lines(flow: &mut Flow, scheduler: &mut Scheduler, hop_by_hop: bool) {
+/// Lines of a flow of a traffic source, whose delay no other flow has.
+fn loose_lines(flow: &mut Flow, scheduler: &mut Scheduler, hop_by_hop: bool) {
     let [to_receiver, to_acks] = hops(flow);
     let lines = &mut flow.path.lines;
-    if lines.to_link == LineId::NONE {
-        lines.to_link = scheduler.add_line(Kind::AtLink, to_acks);
-        lines.to_sender = scheduler.add_line(Kind::AckAtSender, to_acks);
-        lines.to_receiver = scheduler.add_line(Kind::AtReceiver, to_receiver);
-    }
-    scheduler.aim(lines.to_link, to_acks);
-    flow.legs.ack_line = if hop_by_hop { lines.to_link } else { lines.to_sender };
+    lines.to_sender = scheduler.loose_line(Kind::AckAtSender, to_acks);
+    lines.to_receiver = scheduler.loose_line(Kind::AtReceiver, to_receiver);
+    flow.legs.ack_line =
+        if hop_by_hop { scheduler.loose_line(Kind::AtLink, to_acks) } else { lines.to_sender };
 }
 
 /// First hops of a flow's data and of its ACKs.
