@@ -80,6 +80,7 @@ impl Codel {
 
     /// The packet to send now: the first of `fifo` that CoDel does not drop. `beside_bytes` wait in other queues of
     /// the same link.
+    #[inline(always)]
     pub(crate) fn first(
         &mut self,
         now: Time,
@@ -87,7 +88,23 @@ impl Codel {
         beside_bytes: u64,
         ledger: &mut Ledger,
     ) -> Option<Waiting> {
-        let (mut head, mut may_drop) = self.next(now, fifo, beside_bytes)?;
+        let (head, may_drop) = self.next(now, fifo, beside_bytes)?;
+        if self.dropping || may_drop {
+            return self.first_kept((head, may_drop), now, fifo, beside_bytes, ledger);
+        }
+        Some(head)
+    }
+
+    /// The same where the head of the queue may be dropped, or one before it was.
+    #[inline(never)]
+    fn first_kept(
+        &mut self,
+        (mut head, mut may_drop): (Waiting, bool),
+        now: Time,
+        fifo: &mut Fifo,
+        beside_bytes: u64,
+        ledger: &mut Ledger,
+    ) -> Option<Waiting> {
         if self.dropping {
             self.dropping = may_drop;
             while self.dropping && now >= self.drop_next {
@@ -103,7 +120,7 @@ impl Codel {
                     self.drop_next = self.after(self.drop_next);
                 }
             }
-        } else if may_drop {
+        } else {
             if !self.marks(&mut head, ledger) {
                 ledger.drop_early(head.packet);
                 (head, _) = self.next(now, fifo, beside_bytes)?;
@@ -126,6 +143,7 @@ impl Codel {
 
     /// The head of the queue, and whether it may be dropped. After an empty queue the first one never
     /// may, and that ends dropping.
+    #[inline(always)]
     fn next(&mut self, now: Time, fifo: &mut Fifo, beside_bytes: u64) -> Option<(Waiting, bool)> {
         let Some(head) = fifo.pop() else {
             self.first_above = None;

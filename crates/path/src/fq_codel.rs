@@ -137,6 +137,7 @@ impl FqCodel {
 
     /// Takes a packet in. If not all fit, half of the queue with most bytes is dropped, from its head; of several such
     /// queues the first by number loses (measured on Linux 6.12: shares of a short queue depend on the hash).
+    #[inline(always)]
     fn push(&mut self, arrived: Waiting, limit: Limit, ledger: &mut Ledger) {
         let index = self.index(&arrived.packet);
         let queue = &mut self.queues[index];
@@ -148,6 +149,13 @@ impl FqCodel {
             queue.credit = self.quantum;
             self.new.push_back(index);
         }
+        if self.packets > limit.packets || self.bytes > limit.bytes {
+            self.make_room(limit, ledger);
+        }
+    }
+
+    #[cold]
+    fn make_room(&mut self, limit: Limit, ledger: &mut Ledger) {
         while self.packets > limit.packets || self.bytes > limit.bytes {
             let active = self.new.iter().chain(&self.old).copied();
             let fattest = active.max_by_key(|&index| (self.queues[index].fifo.bytes(), Reverse(index)));

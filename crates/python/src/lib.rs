@@ -6,6 +6,8 @@ mod batch;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod errors;
+#[cfg(target_os = "linux")]
+mod huge_pages;
 mod interrupts;
 mod memory;
 mod outside;

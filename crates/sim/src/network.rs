@@ -268,7 +268,8 @@ impl Network {
 
     fn count_dropped(&mut self, now: Time, ends: &mut impl Endpoints, at: LinkId) {
         while let Some(queued) = self.waiting.dropped.pop() {
-            let Waited { routed, extras, lost } = self.waiting.take([queued.word, queued.more]);
+            let mut extras = Extras::default();
+            let Waited { routed, lost } = self.waiting.take([queued.word, queued.more], &mut extras);
             // Already counted as a random loss; do not count the drop again.
             if !lost {
                 self.drop_packet(now, ends, &Visit { link: at, routed, extras: &extras });
@@ -408,9 +409,10 @@ impl Network {
 
     /// The server of link `at` is free, now or before.
     fn depart_next(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, at: LinkId) {
-        let (now, gone) = self.links[at.index()].release(&mut self.waiting);
+        let mut extras = Extras::default();
+        let (now, gone) = self.links[at.index()].release(&mut self.waiting, &mut extras);
         self.take_dropped(now, ends, at);
-        let Some(Waited { routed, extras, lost }) = gone else { return };
+        let Some(Waited { routed, lost }) = gone else { return };
         if !lost {
             self.depart(scheduler, ends, &Visit { link: at, routed, extras: &extras }, now);
         } else if routed.hop.class.is_data() {

@@ -196,6 +196,9 @@ impl Scoreboard {
                 prefetch(flags);
             }
             self.repair.sacked.prefetch(self.una);
+            if let Some(copy) = self.repair.retransmitted.front() {
+                prefetch(copy);
+            }
         }
     }
 

@@ -178,10 +178,11 @@ impl Sender {
         self.board.prefetch();
     }
 
-    /// Prefetches the data that recovery needs.
+    /// Prefetches the data that recovery needs. Returns whether it may be under way.
     #[inline(always)]
-    pub fn prefetch_repair(&self) {
+    pub fn prefetch_repair(&self) -> bool {
         self.board.prefetch_repair();
+        self.board.dirty()
     }
 
     /// Window, ssthresh and pacing.
@@ -305,8 +306,8 @@ impl Sender {
     }
 
     /// Events since the last call.
-    pub fn take_events(&mut self) -> Vec<SenderEvent> {
-        std::mem::take(&mut self.report.events)
+    pub fn take_events(&mut self) -> impl Iterator<Item = SenderEvent> + '_ {
+        self.report.events.drain(..)
     }
 
     /// The law's own variables; see the registry for names and scales.

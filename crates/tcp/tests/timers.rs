@@ -169,7 +169,7 @@ fn a_delay_spike_is_no_loss() {
     assert_eq!(talk.sender.state(), State::Open);
     assert!(after.cwnd >= before.cwnd && after.ssthresh >= before.ssthresh);
     assert_eq!(talk.sender.stats(talk.now).undos, 1);
-    let kinds: Vec<EventKind> = talk.sender.take_events().iter().map(|event| event.kind).collect();
+    let kinds: Vec<EventKind> = talk.sender.take_events().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::Timeout, EventKind::Undo]);
     // Nothing but the one copy was repeated.
     assert_eq!(talk.sender.stats(talk.now).retransmits, 1);

@@ -17,8 +17,8 @@ use super::events::{Events, Kind, LineId};
 use super::ids::{FlowId, LinkId};
 use super::packet::{Extras, Hop, Packet, Routed};
 
-/// Two cache lines of packets.
-const PACKETS_AHEAD: usize = 8;
+/// Three cache lines of packets.
+const PACKETS_AHEAD: usize = 12;
 
 /// A line of packets, 16 bytes each with their times; SACK blocks and headers, which few have, stand in
 /// lines of their own.

@@ -293,6 +293,13 @@ impl Flow {
         self.receiver.prefetch();
     }
 
+    /// Brings what its timer needs of the struct itself into the cache.
+    #[inline(always)]
+    pub fn prefetch_timer(&self) {
+        self.prefetch();
+        lfn_tcp::prefetch(&self.later_timer_at);
+    }
+
     /// Brings the memory behind it that its next ACK needs into the cache.
     #[inline(always)]
     pub fn prefetch_buffers(&self) {

@@ -228,16 +228,22 @@ impl TcpFlows {
     #[inline(never)]
     fn prefetch_behind(&self, scheduler: &Scheduler, line: LineId) {
         let packets = scheduler.prefetch(line);
-        let flow =
-            |places: usize| packets.get(places).and_then(|packet| self.flows.get(packet.1.flow().index()));
-        if let Some(flow) = flow(3) {
+        let flow = |places: usize| {
+            let index = packets.get(places)?.1.flow().index();
+            Some((self.flows.get(index)?, index))
+        };
+        if let Some((flow, _)) = flow(6) {
             flow.prefetch();
         }
-        if let Some(flow) = flow(2) {
+        if let Some((flow, _)) = flow(4) {
             flow.prefetch_buffers();
         }
-        if let Some(flow) = flow(1) {
-            flow.sender.prefetch_repair();
+        if let Some((flow, index)) = flow(2) {
+            if flow.sender.prefetch_repair() {
+                if let Some(reported) = self.reported.get(index) {
+                    lfn_tcp::prefetch(&reported.transfer);
+                }
+            }
         }
     }
 
@@ -292,8 +298,8 @@ impl TcpFlows {
     pub fn on_sender_timer(&mut self, cx: &mut Context, id: FlowId) {
         if self.flows.len() > CACHED_FLOWS {
             // Mostly another flow's timer.
-            if let Some(flow) = cx.scheduler.timer_ahead(2).and_then(|index| self.flows.get(index)) {
-                flow.prefetch();
+            if let Some(flow) = cx.scheduler.timer_ahead(4).and_then(|index| self.flows.get(index)) {
+                flow.prefetch_timer();
             }
         }
         let now = cx.scheduler.now;

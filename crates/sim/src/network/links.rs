@@ -249,21 +249,21 @@ impl LinkState {
     }
 
     /// The next packet that leaves a queue whose departures are events, and its time: now or before. `None` if the queue
-    /// drops all that it has, for [`Waiting::dropped`].
+    /// drops all that it has, for [`Waiting::dropped`]. `extras` as in [`Waiting::take`].
     #[inline]
-    pub fn release(&mut self, waiting: &mut Waiting) -> (Time, Option<Waited>) {
+    pub fn release(&mut self, waiting: &mut Waiting, extras: &mut Extras) -> (Time, Option<Waited>) {
         let Server::Queued(server) = &mut self.server else { return (Time::NEVER, None) };
         let now = server.free_at();
         if let Some(router) = &mut self.router {
             router.advance(now, server.waiting_bytes());
         }
         let Some(queued) = server.depart(now, &mut waiting.dropped).0 else { return (now, None) };
-        let mut waited = waiting.take([queued.word, queued.more]);
+        let mut waited = waiting.take([queued.word, queued.more], extras);
         let class = waited.routed.hop.class;
         waited.routed = waited.routed.marked(queued.ce && class == Class::Data);
         if let Some(router) = self.router.as_mut().filter(|_| !waited.lost) {
             let mut none = Header::None;
-            let header = if class.asks_routers() { &mut waited.extras.header } else { &mut none };
+            let header = if class.asks_routers() { &mut extras.header } else { &mut none };
             router.depart(queued.bytes, server.waiting_bytes(), header);
         }
         (now, Some(waited))

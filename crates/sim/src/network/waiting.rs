@@ -41,7 +41,6 @@ pub(crate) struct Waiting {
 /// A packet that waited.
 pub(crate) struct Waited {
     pub routed: Routed,
-    pub extras: Extras,
     /// It is lost behind the queue. Nothing waits for it, so that a flow is done at the same time
     /// whatever the server.
     pub lost: bool,
@@ -94,9 +93,9 @@ impl Waiting {
         }
     }
 
-    /// The packet of these words, which no longer waits.
+    /// The packet of these words, which no longer waits. `extras`, the default before, become those of the packet.
     #[inline]
-    pub fn take(&mut self, [word, more]: [u64; 2]) -> Waited {
+    pub fn take(&mut self, [word, more]: [u64; 2], extras: &mut Extras) -> Waited {
         let hop = Hop {
             class: Class::ALL[(more >> CLASS_SHIFT) as usize % 8 % Class::COUNT],
             route: RouteId((more >> ROUTE_SHIFT) as u16),
@@ -107,11 +106,12 @@ impl Waiting {
         let number = more >> KEPT_SHIFT;
         if number >= SERIAL {
             let lost = number != NOTHING && self.lost.remove(&number);
-            return Waited { routed, extras: Extras::default(), lost };
+            return Waited { routed, lost };
         }
         self.free.push(number as u32);
-        let Kept { extras, lost } = std::mem::take(&mut self.kept[number as usize]);
-        Waited { routed, extras, lost }
+        let kept = &self.kept[number as usize];
+        *extras = kept.extras;
+        Waited { routed, lost: kept.lost }
     }
 
     #[inline]
@@ -154,11 +154,12 @@ mod tests {
             waiting.lose(words[7]);
             waiting.lose(words[9]);
             for (n, words) in (0..).zip(words) {
-                let waited = waiting.take(words);
+                let mut extras = Extras::default();
+                let waited = waiting.take(words, &mut extras);
                 let lost = n == 7 || n == 9;
                 assert_eq!((waited.routed.packet.flow(), waited.lost), (FlowId::new(n), lost), "{class:?}");
                 assert_eq!(waited.routed.hop, hop);
-                assert_eq!(waited.extras.header.is_none(), n % 3 != 0, "{class:?}: {n}");
+                assert_eq!(extras.header.is_none(), n % 3 != 0, "{class:?}: {n}");
             }
         }
         assert_eq!((waiting.data, waiting.acks, waiting.kept.len(), waiting.lost.len()), (0, 0, 34, 0));
