@@ -66,11 +66,11 @@ macro_rules! protocols {
         impl Header {
             /// Adds the header of another data packet that the same ACK answers, by [`Fields::merge`].
             pub fn merge(&mut self, next: Header) {
-                *self = match (*self, next) {
-                    $((Header::$name(first), Header::$name(next)) => Header::$name(first.merge(next)),)+
-                    (first, Header::None) => first,
-                    (_, next) => next,
-                };
+                match (self, next) {
+                    $((Header::$name(first), Header::$name(next)) => *first = first.merge(next),)+
+                    (_, Header::None) => {}
+                    (first, next) => *first = next,
+                }
             }
 
             /// The ACK must not wait for another packet: a link is overloaded.

@@ -12,9 +12,10 @@ struct HugePages;
 /// A hint: where there are none, nothing changes.
 fn hint(start: *mut u8, bytes: usize) {
     if bytes >= LARGE_BYTES && !start.is_null() {
-        let skipped = start.align_offset(PAGE_BYTES);
-        // SAFETY: whole pages inside of memory that was just allocated; the hint does not alter what they hold.
-        unsafe { libc::madvise(start.add(skipped).cast(), bytes - skipped, libc::MADV_HUGEPAGE) };
+        // From the page on which it begins: a mapping of which only a part was advised could not be moved as it grows.
+        let before = start.addr() % PAGE_BYTES;
+        // SAFETY: the hint does not alter what memory holds.
+        unsafe { libc::madvise(start.wrapping_sub(before).cast(), before + bytes, libc::MADV_HUGEPAGE) };
     }
 }
 

@@ -44,9 +44,7 @@ impl Ends {
     /// An ACK reaches a sender.
     #[inline]
     pub fn on_ack(&mut self, cx: &mut Context, id: FlowId, line: LineId) {
-        if !line.is_late() {
-            self.tcp.prefetch(&cx.scheduler, line);
-        }
+        self.tcp.prefetch(&cx.scheduler, line);
         if self.tcp.on_ack(cx, id, line) {
             self.sources.on_all_acknowledged(&self.tcp.origin(id).0);
         }
@@ -56,7 +54,7 @@ impl Ends {
     pub fn on_packet(&mut self, cx: &mut Context, line: LineId) {
         let mut extras = Extras::default();
         let Some(Routed { hop, packet }) = cx.scheduler.pop_packet(line, &mut extras) else { return };
-        match hop.class {
+        match hop.class() {
             Class::Udp => self.udp.on_delivered(cx.scheduler.now, packet),
             Class::UdtData => self.udt.on_data(&mut cx.scheduler, packet),
             Class::UdtControl => self.udt.on_control(cx, packet),

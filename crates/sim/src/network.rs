@@ -172,11 +172,11 @@ impl Network {
 
     /// The link at a hop.
     fn link_at(&self, hop: Hop) -> LinkId {
-        self.routes[hop.route.index()].links[usize::from(hop.number)]
+        self.routes[hop.route().index()].links[usize::from(hop.number())]
     }
 
     fn is_last(&self, hop: Hop) -> bool {
-        usize::from(hop.number) + 1 == self.routes[hop.route.index()].links.len()
+        usize::from(hop.number()) + 1 == self.routes[hop.route().index()].links.len()
     }
 
     /// A packet arrives at the link of its hop.
@@ -194,8 +194,8 @@ impl Network {
         if self.capture.is_some() {
             self.record_arrival(now, ends, &visit);
         }
-        let mut seen = ends.at_queue(hop.class, packet);
-        seen.ect &= hop.number <= self.routes[hop.route.index()].last_marking;
+        let mut seen = ends.at_queue(hop.class(), packet);
+        seen.ect &= hop.number() <= self.routes[hop.route().index()].last_marking;
         match self.links[link.index()].admit(now, routed, &seen) {
             Admission::Dropped => self.drop_packet(now, ends, &visit),
             Admission::Lost(departs) => self.lose(now, ends, &visit, departs),
@@ -227,7 +227,7 @@ impl Network {
         let arrival = Arrival { now, routed, seen, extras };
         let Queued { lost, look } = self.links[link.index()].enqueue(arrival, &mut self.waiting);
         if lost {
-            ends.on_lost(now, routed.hop.class, routed.packet);
+            ends.on_lost(now, routed.hop.class(), routed.packet);
         }
         if look != Look::AsBefore {
             self.look(scheduler, link, look == Look::Exactly);
@@ -241,8 +241,8 @@ impl Network {
     fn record_arrival(&mut self, now: Time, ends: &impl Endpoints, visit: &Visit) {
         if let Some(capture) = &mut self.capture {
             let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
-            let view = ends.view(hop.class, packet);
-            capture.arrives(now, link, hop.number == 0, &view, packet, &extras.blocks);
+            let view = ends.view(hop.class(), packet);
+            capture.arrives(now, link, hop.number() == 0, &view, packet, &extras.blocks);
         }
     }
 
@@ -273,7 +273,7 @@ impl Network {
             // Already counted as a random loss; do not count the drop again.
             if !lost {
                 self.drop_packet(now, ends, &Visit { link: at, routed, extras: &extras });
-            } else if !routed.hop.class.is_data() {
+            } else if !routed.hop.class().is_data() {
                 self.acks_dropped += 1;
             }
         }
@@ -282,23 +282,23 @@ impl Network {
     /// A packet that leaves its link at `departs`, now or later, is lost behind it.
     fn lose(&mut self, now: Time, ends: &mut impl Endpoints, visit: &Visit, departs: Time) {
         let Routed { hop, packet } = visit.routed;
-        if hop.class.is_data() {
+        if hop.class().is_data() {
             self.link_mut(visit.link).loss.lose(now, departs);
         } else {
             self.acks_dropped += 1;
         }
-        ends.on_lost(now, hop.class, packet);
+        ends.on_lost(now, hop.class(), packet);
     }
 
     fn drop_packet(&mut self, now: Time, ends: &mut impl Endpoints, visit: &Visit) {
         let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
         if let Some(capture) = &mut self.capture {
-            capture.dropped(now, link, &ends.view(hop.class, packet), packet, &extras.blocks);
+            capture.dropped(now, link, &ends.view(hop.class(), packet), packet, &extras.blocks);
         }
-        if !hop.class.is_data() {
+        if !hop.class().is_data() {
             self.acks_dropped += 1;
         }
-        ends.on_dropped(now, hop.class, packet);
+        ends.on_dropped(now, hop.class(), packet);
     }
 
     /// The last bit of a packet leaves its link at `departs`, now or later.
@@ -306,15 +306,15 @@ impl Network {
     fn depart(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, visit: &Visit, departs: Time) {
         let &Visit { link: at, routed: Routed { hop, mut packet }, extras } = visit;
         let link = &mut self.links[at.index()];
-        if link.bleaches && hop.class == Class::Data {
+        if link.bleaches && hop.class() == Class::Data {
             packet = packet.bleached();
         }
         let routed = Routed { hop, packet };
         let mut arrives = departs.after(link.delay);
         let mut twice = false;
-        if let (Some(motion), true) = (&mut link.motion, hop.class.has_payload()) {
+        if let (Some(motion), true) = (&mut link.motion, hop.class().has_payload()) {
             (arrives, twice) = motion.apply(arrives);
-        } else if let (Some(acks), false) = (&mut link.acks, hop.class.has_payload()) {
+        } else if let (Some(acks), false) = (&mut link.acks, hop.class().has_payload()) {
             arrives = acks.arrival(departs, link.delay);
         }
         if self.capture.is_some() {
@@ -322,7 +322,7 @@ impl Network {
         }
         if twice {
             self.copies += 1;
-            ends.on_duplicated(hop.class, packet);
+            ends.on_duplicated(hop.class(), packet);
             self.arrive(scheduler, ends, arrives, routed, extras);
         }
         self.arrive(scheduler, ends, arrives, routed, extras);
@@ -341,10 +341,10 @@ impl Network {
         let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
         let is_last = self.is_last(hop);
         let Some(capture) = &mut self.capture else { return };
-        let view = ends.view(hop.class, packet);
+        let view = ends.view(hop.class(), packet);
         capture.departs(departs, link, &view, packet, &extras.blocks);
         if is_last {
-            let reaches = arrives + ends.at_queue(hop.class, packet).last_leg;
+            let reaches = arrives + ends.at_queue(hop.class(), packet).last_leg;
             for _ in 0..=u8::from(twice) {
                 capture.received(reaches, link, &view, packet, &extras.blocks);
             }
@@ -362,14 +362,14 @@ impl Network {
         extras: &Extras,
     ) {
         let Routed { hop, packet } = routed;
-        let route = &mut self.routes[hop.route.index()];
-        let number = usize::from(hop.number);
+        let route = &mut self.routes[hop.route().index()];
+        let number = usize::from(hop.number());
         if number + 1 == route.links.len() {
-            return ends.take(scheduler, at, hop.class, packet, extras);
+            return ends.take(scheduler, at, hop.class(), packet, extras);
         }
-        let line = &mut route.lines[number][hop.class as usize];
+        let line = &mut route.lines[number][hop.class() as usize];
         if *line == LineId::NONE {
-            *line = scheduler.add_line(Kind::AtLink, Hop { number: hop.number + 1, ..hop });
+            *line = scheduler.add_line(Kind::AtLink, hop.next());
         }
         scheduler.push(*line, at, packet, Some(extras));
     }
@@ -415,7 +415,7 @@ impl Network {
         let Some(Waited { routed, lost }) = gone else { return };
         if !lost {
             self.depart(scheduler, ends, &Visit { link: at, routed, extras: &extras }, now);
-        } else if routed.hop.class.is_data() {
+        } else if routed.hop.class().is_data() {
             self.link_mut(at).loss.lost += 1;
         } else {
             self.acks_dropped += 1;

@@ -33,10 +33,6 @@ pub struct RangeSet {
 }
 
 impl RangeSet {
-    pub(crate) const fn new() -> RangeSet {
-        RangeSet { count: 0, tags: Vec::new(), floor: 0 }
-    }
-
     /// Segments in the set.
     pub fn len(&self) -> u64 {
         self.count

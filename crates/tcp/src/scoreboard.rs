@@ -11,7 +11,6 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::ops::{Deref, DerefMut};
 
 use lfn_units::Time;
 
@@ -91,63 +90,6 @@ struct Repair {
     earlier: VecDeque<(u64, Option<u8>, Time)>,
     /// For a law that looks at each lost segment: those found since it last looked.
     lost_log: Option<Vec<u64>>,
-    /// Written to since the connection began.
-    used: bool,
-}
-
-impl Repair {
-    const fn new() -> Repair {
-        Repair {
-            flags: Vec::new(),
-            sacked: RangeSet::new(),
-            examined: 0,
-            highest_sacked: [0; 3],
-            lost: VecDeque::new(),
-            lost_again: BinaryHeap::new(),
-            retransmitted: VecDeque::new(),
-            retransmitted_end: 0,
-            earlier: VecDeque::new(),
-            lost_log: None,
-            used: false,
-        }
-    }
-
-    /// Of a new connection; memory stays.
-    fn reset(&mut self) {
-        self.sacked.clear();
-        self.flags.fill(0);
-        self.lost.clear();
-        self.lost_again.clear();
-        self.retransmitted.clear();
-        self.earlier.clear();
-        self.examined = 0;
-        self.highest_sacked = [0; 3];
-        self.retransmitted_end = 0;
-        self.used = false;
-    }
-}
-
-/// A [`Repair`] that takes memory when it is first written to.
-#[derive(Clone, Debug, Default)]
-struct Lazy(Option<Box<Repair>>);
-
-impl Deref for Lazy {
-    type Target = Repair;
-
-    #[inline]
-    fn deref(&self) -> &Repair {
-        static UNUSED: Repair = Repair::new();
-        self.0.as_deref().unwrap_or(&UNUSED)
-    }
-}
-
-impl DerefMut for Lazy {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Repair {
-        let repair = self.0.get_or_insert_default();
-        repair.used = true;
-        repair
-    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -162,7 +104,9 @@ pub(crate) struct Scoreboard {
     rack: Rack,
     /// Whether `repair` holds anything.
     dirty: bool,
-    repair: Lazy,
+    /// Whether it ever did since the connection began.
+    touched: bool,
+    repair: Box<Repair>,
 }
 
 impl Scoreboard {
@@ -281,9 +225,7 @@ impl Scoreboard {
 
     /// Switches the list of lost segments on or off.
     pub fn log_losses(&mut self, log: bool) {
-        if log || self.repair.lost_log.is_some() {
-            self.repair.lost_log = log.then(Vec::new);
-        }
+        self.repair.lost_log = log.then(Vec::new);
     }
 
     /// Segments lost since the last call, if listed.
@@ -293,7 +235,7 @@ impl Scoreboard {
 
     /// Bytes of memory beyond the struct itself.
     pub fn memory_bytes(&self) -> usize {
-        let repair = &*self.repair;
+        let repair = &self.repair;
         size_of::<Repair>()
             + self.sent.capacity() * 8
             + repair.flags.capacity()
@@ -305,11 +247,22 @@ impl Scoreboard {
 
     /// Starts again at segment 0; memory stays.
     pub fn reset(&mut self) {
-        let mut repair = std::mem::take(&mut self.repair);
-        if repair.used {
-            repair.reset();
+        let repair = &mut *self.repair;
+        if self.touched {
+            repair.sacked.clear();
+            repair.flags.fill(0);
+            repair.lost.clear();
+            repair.lost_again.clear();
+            repair.retransmitted.clear();
+            repair.earlier.clear();
         }
-        *self = Scoreboard { sent: std::mem::take(&mut self.sent), repair, ..Scoreboard::default() };
+        repair.examined = 0;
+        repair.highest_sacked = [0; 3];
+        repair.retransmitted_end = 0;
+        (self.una, self.nxt) = (0, 0);
+        (self.sacked_out, self.lost_out, self.retrans_out) = (0, 0, 0);
+        self.rack = Rack::default();
+        (self.dirty, self.touched) = (false, false);
     }
 
     /// Forgets all outstanding segments.
@@ -365,7 +318,7 @@ impl Scoreboard {
 
     /// Marks the state for losses as used; allocates its flags before the first use.
     pub fn touch(&mut self) {
-        self.dirty = true;
+        (self.dirty, self.touched) = (true, true);
         if self.repair.flags.is_empty() {
             self.repair.flags = vec![0; self.sent.len()];
         }

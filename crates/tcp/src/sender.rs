@@ -102,19 +102,6 @@ impl Sender {
         end: u64,
         wire_bytes: u32,
     ) -> Sender {
-        Sender::on(Scoreboard::default(), config, law, law_seed, now, end, wire_bytes)
-    }
-
-    /// A connection with the memory of `board`, which holds nothing.
-    fn on(
-        mut board: Scoreboard,
-        config: &Arc<SenderConfig>,
-        law: &LawSpec,
-        law_seed: u32,
-        now: Time,
-        end: u64,
-        wire_bytes: u32,
-    ) -> Sender {
         // Flows of one template have the same seed and different start times.
         let draw = (u64::from(law_seed) ^ now.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let law_seed = (draw >> 32) as u32;
@@ -122,6 +109,7 @@ impl Sender {
         let (mut law, control) = begin(&spec, config, law_seed, now, 0);
         let makes_up = law.router().is_none();
         let rate = law.is_controller().then(Box::<RateSampler>::default);
+        let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
         Sender {
             board,
@@ -161,9 +149,11 @@ impl Sender {
         end: u64,
         wire_bytes: u32,
     ) {
-        let mut board = std::mem::take(&mut self.board);
-        board.reset();
-        *self = Sender::on(board, config, law, law_seed, now, end, wire_bytes);
+        let mut new = Sender::new(config, law, law_seed, now, end, wire_bytes);
+        std::mem::swap(&mut self.board, &mut new.board);
+        new.board.reset();
+        new.board.log_losses(new.rate.is_some());
+        *self = new;
     }
 
     /// Prefetches the fields that the next ACK needs.

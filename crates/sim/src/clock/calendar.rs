@@ -115,7 +115,9 @@ pub(crate) struct Calendar<T> {
     /// The key of the first event that was on the current page when it was turned to and has not happened, or that of
     /// none.
     head: u128,
-    /// Those after it, the last first.
+    /// One past the page, if no such event is left: then the heap has all before it.
+    heap_end: u64,
+    /// Those after the first of them, the last first.
     sorted: Vec<T>,
     /// Room for a page that is being sorted.
     unsorted: Vec<T>,
@@ -153,6 +155,7 @@ impl<T: Entry> Calendar<T> {
         Calendar {
             soon: Heap::new(),
             head: T::NONE.key(),
+            heap_end: 1,
             sorted: Vec::new(),
             unsorted: Vec::new(),
             ends: [0; 1 << PARTS_BITS],
@@ -217,27 +220,46 @@ impl<T: Entry> Calendar<T> {
                 self.head = next.key();
                 return self.soon.replace_first(next);
             }
-            self.head = T::NONE.key();
+            self.end_sorted();
         }
         self.soon.pop();
         self.refill();
     }
 
-    #[inline]
+    /// No event is left that was on the page when it was turned to.
+    fn end_sorted(&mut self) {
+        self.head = T::NONE.key();
+        self.heap_end = self.page + 1;
+    }
+
+    /// In place of the first event.
+    #[inline(always)]
     pub fn replace_first(&mut self, new: T) {
+        if page_of(new.key()) < self.heap_end {
+            self.soon.replace_first(new);
+        } else {
+            self.replace_sorted(new);
+        }
+    }
+
+    #[inline(never)]
+    fn replace_sorted(&mut self, new: T) {
         if page_of(new.key()) <= self.page {
             if self.first_key() == self.head {
-                self.head = T::NONE.key();
-                if let Some(next) = self.sorted.pop() {
-                    self.head = next.key();
-                    self.soon.push(next);
+                match self.sorted.pop() {
+                    Some(next) => {
+                        self.head = next.key();
+                        self.soon.push(next);
+                    }
+                    None => self.end_sorted(),
                 }
             }
             self.soon.replace_first(new);
         } else if self.soon.len + self.sorted.len() + self.on_pages + self.far.len() == 1 {
             // A flow alone turns no pages.
             self.page = page_of(new.key());
-            (self.soon.first, self.head) = (new, T::NONE.key());
+            self.soon.first = new;
+            self.end_sorted();
         } else {
             self.push_later(new);
             self.pop();
@@ -272,6 +294,7 @@ impl<T: Entry> Calendar<T> {
             self.sort();
             if let Some(first) = self.sorted.pop() {
                 self.head = first.key();
+                self.heap_end = 0;
                 self.soon.push(first);
             }
         }
@@ -280,10 +303,15 @@ impl<T: Entry> Calendar<T> {
     /// Sorts the page: into about as many parts as it has events, then within these.
     fn sort(&mut self) {
         let count = self.unsorted.len();
+        if count == 1 {
+            return self.sorted.append(&mut self.unsorted);
+        }
         let bits = (usize::BITS - count.leading_zeros()).min(PARTS_BITS);
         let ends = &mut self.ends[..1 << bits];
         ends.fill(0);
-        let part = |event: &T| !(event.key() >> (PAGE_BITS - bits)) as usize & ((1 << bits) - 1);
+        // Of the time, which stands above bit 64.
+        let shift = PAGE_BITS - 64 - bits;
+        let part = |event: &T| !((event.key() >> 64) as u64 >> shift) as usize & ((1 << bits) - 1);
         for event in &self.unsorted {
             ends[part(event)] += 1;
         }
@@ -293,7 +321,7 @@ impl<T: Entry> Calendar<T> {
             end += *part;
             *part = end;
         }
-        self.sorted.resize(count, T::NONE);
+        self.sorted.extend_from_slice(&self.unsorted);
         for event in self.unsorted.drain(..) {
             let end = &mut ends[part(&event)];
             *end -= 1;

@@ -79,12 +79,66 @@ impl Class {
     }
 }
 
-/// Where a delay line leads: the link at this place of a route, for packets of one kind.
+/// Where a delay line leads: the link at this place of a route, for packets of one kind. The number of the link on the
+/// route has 16 bits, the route 16, the class 3: one number stays in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Hop {
-    pub class: Class,
-    pub route: RouteId,
-    pub number: u16,
+pub(crate) struct Hop(u64);
+
+impl Hop {
+    /// Bits of its word.
+    pub const BITS: u32 = 35;
+    const ROUTE_SHIFT: u32 = 16;
+    const CLASS_SHIFT: u32 = 32;
+
+    #[inline(always)]
+    pub fn new(class: Class, route: RouteId, number: u16) -> Hop {
+        let route = u64::from(route.0) << Hop::ROUTE_SHIFT;
+        Hop(u64::from(number) | route | ((class as u64) << Hop::CLASS_SHIFT))
+    }
+
+    /// As it stands in a queue.
+    #[inline(always)]
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The hop in the lowest bits of a word.
+    #[inline(always)]
+    pub fn of_word(word: u64) -> Hop {
+        Hop(word & ((1 << Hop::BITS) - 1))
+    }
+
+    /// The next hop of the route.
+    #[must_use]
+    pub fn next(self) -> Hop {
+        Hop::new(self.class(), self.route(), self.number() + 1)
+    }
+
+    #[inline(always)]
+    pub fn class(self) -> Class {
+        /// All of them, and one of them up to a power of 2: its index is a mask.
+        const BY_NUMBER: [Class; 8] = {
+            let mut classes = [Class::Data; 8];
+            let mut at = 0;
+            while at < Class::COUNT {
+                classes[at] = Class::ALL[at];
+                at += 1;
+            }
+            classes
+        };
+        BY_NUMBER[(self.0 >> Hop::CLASS_SHIFT) as usize % BY_NUMBER.len()]
+    }
+
+    #[inline(always)]
+    pub fn route(self) -> RouteId {
+        RouteId((self.0 >> Hop::ROUTE_SHIFT) as u16)
+    }
+
+    /// The number of its link on the route.
+    #[inline(always)]
+    pub fn number(self) -> u16 {
+        self.0 as u16
+    }
 }
 
 /// A packet without its SACK blocks: the flow (or UDP source) in 24 bits, flags in 8, the low 32 of the

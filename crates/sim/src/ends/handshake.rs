@@ -144,7 +144,7 @@ impl Handshakes {
         flow.under_way += 1;
         self.sent += 1;
         let route = if class == Class::Syn { flow.path.route } else { flow.path.ack_route };
-        let routed = Routed { hop: Hop { class, route, number: 0 }, packet };
+        let routed = Routed { hop: Hop::new(class, route, 0), packet };
         scheduler.hand_over(Departing { routed, header });
     }
 
@@ -158,8 +158,7 @@ impl Handshakes {
         packet: Packet,
         extras: &Extras,
     ) {
-        let mut line =
-            |class| scheduler.add_line(Kind::AtReceiver, Hop { class, route: RouteId(0), number: 0 });
+        let mut line = |class| scheduler.add_line(Kind::AtReceiver, Hop::new(class, RouteId(0), 0));
         let [to_receiver, to_sender] =
             *self.lines.get_or_insert_with(|| [line(Class::Syn), line(Class::SynAck)]);
         match class {

@@ -227,6 +227,9 @@ impl TcpFlows {
 
     #[inline(never)]
     fn prefetch_behind(&self, scheduler: &Scheduler, line: LineId) {
+        if line.is_late() {
+            return;
+        }
         let packets = scheduler.prefetch(line);
         let flow = |places: usize| {
             let index = packets.get(places)?.1.flow().index();
@@ -290,7 +293,7 @@ impl TcpFlows {
         if flow.path.protocol.is_some() {
             *header = flow.sender.header();
         }
-        let hop = Hop { class: Class::Data, route: flow.path.route, number: 0 };
+        let hop = Hop::new(Class::Data, flow.path.route, 0);
         Some(Routed { hop, packet: Packet::of_segment(id, segment) })
     }
 

@@ -43,7 +43,7 @@ impl UdpSources {
             .map_err(|source| SimError::Traffic { name: config.name.clone(), source })?;
         let index = self.sources.len();
         let route = config.route;
-        let hop = Hop { class: Class::Udp, route, number: 0 };
+        let hop = Hop::new(Class::Udp, route, 0);
         let first = traffic.next_at();
         if first < cx.duration {
             cx.scheduler.schedule(first, Kind::Udp, index);
@@ -71,7 +71,7 @@ impl UdpSources {
         if next < cx.duration {
             cx.scheduler.schedule(next, Kind::Udp, id.index());
         }
-        let hop = Hop { class: Class::Udp, route: source.route, number: 0 };
+        let hop = Hop::new(Class::Udp, source.route, 0);
         let routed = Routed { hop, packet: Packet::of_udp(id, stamp(cx.scheduler.now)) };
         cx.scheduler.hand_over(Departing { routed, header: Header::None });
     }

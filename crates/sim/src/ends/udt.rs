@@ -383,7 +383,7 @@ impl UdtFlows {
         let flow = &mut self.flows[id.index()];
         (flow.route, flow.ack_route) = (route, ack_route);
         let mut line = |from: LinkId, class: Class, route: RouteId, delay: Time| {
-            let hop = Hop { class, route, number: 0 };
+            let hop = Hop::new(class, route, 0);
             cx.scheduler.shared_line(Kind::AtReceiver, from, hop, delay)
         };
         flow.data_line = line(data_end, Class::UdtData, route, flow.forward_access);
@@ -472,7 +472,7 @@ impl UdtFlows {
                 None
             }
             Some(Transmit::Data(lfn_udt::Outgoing { index: number, retransmission, .. }, _)) => {
-                let hop = Hop { class: Class::UdtData, route: flow.route, number: 0 };
+                let hop = Hop::new(Class::UdtData, flow.route, 0);
                 let packet = Packet::of_udt_data(id, number, retransmission);
                 Some(Routed { hop, packet })
             }
@@ -488,7 +488,7 @@ impl UdtFlows {
         self.controls_sent += 1;
         let flow = &self.flows[id.index()];
         let route = if end == SENDER { flow.route } else { flow.ack_route };
-        let hop = Hop { class: Class::UdtControl, route, number: 0 };
+        let hop = Hop::new(Class::UdtControl, route, 0);
         let packet = Packet::of_udt_control(id, self.control.keep(bytes), end == RECEIVER, opens);
         Routed { hop, packet }
     }

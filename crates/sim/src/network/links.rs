@@ -193,16 +193,16 @@ impl LinkState {
         let &AtQueue { bytes, ect, .. } = seen;
         if !self.modelled {
             let departs = now + self.serialisation(bytes);
-            if self.may_lose(hop.class) && self.chooses(hop.class, packet) {
+            if self.may_lose(hop.class()) && self.chooses(hop.class(), packet) {
                 return Admission::Lost(departs);
             }
             return Admission::Departs { at: departs, marked: false };
         }
         let Server::Closed(server) = &mut self.server else { return Admission::Queues };
         let draws = &mut self.draws;
-        match server.offer(now, hop.class.packet_kind(), bytes, ect, || draws.f64()) {
+        match server.offer(now, hop.class().packet_kind(), bytes, ect, || draws.f64()) {
             Offer::Dropped(_) => Admission::Dropped,
-            Offer::Departs { at, .. } if self.chooses(hop.class, packet) => Admission::Lost(at),
+            Offer::Departs { at, .. } if self.chooses(hop.class(), packet) => Admission::Lost(at),
             Offer::Departs { at, marked } => Admission::Departs { at, marked },
         }
     }
@@ -211,29 +211,29 @@ impl LinkState {
     pub fn enqueue(&mut self, arrival: Arrival, waiting: &mut Waiting) -> Queued {
         let Arrival { now, routed, seen, extras } = arrival;
         let Routed { hop, packet } = routed;
-        let may_be_lost = self.may_lose(hop.class);
+        let may_be_lost = self.may_lose(hop.class());
         let Server::Queued(server) = &mut self.server else {
             return Queued { lost: false, look: Look::AsBefore };
         };
         if let Some(router) = &mut self.router {
             router.advance(now, server.waiting_bytes());
-            let asks = if hop.class.asks_routers() { &extras.header } else { &Header::None };
+            let asks = if hop.class().asks_routers() { &extras.header } else { &Header::None };
             router.arrive(seen.bytes, asks);
         }
         let words @ [word, more] = waiting.put(routed, extras, may_be_lost);
         let queued = lfn_path::Packet {
             word,
             more,
-            flow: fair_queueing_key(hop.class, packet),
+            flow: fair_queueing_key(hop.class(), packet),
             bytes: seen.bytes,
-            kind: hop.class.packet_kind(),
+            kind: hop.class().packet_kind(),
             ect: seen.ect,
             ce: packet.ce() && seen.ect,
         };
         let draws = &mut self.draws;
         let due = server.enqueue(now, queued, || draws.f64(), &mut waiting.dropped);
         let joined = || waiting.dropped.iter().all(|dropped| dropped.more != more);
-        let lost = may_be_lost && joined() && self.chooses(hop.class, packet);
+        let lost = may_be_lost && joined() && self.chooses(hop.class(), packet);
         if lost {
             waiting.lose(words);
         }
@@ -259,7 +259,7 @@ impl LinkState {
         }
         let Some(queued) = server.depart(now, &mut waiting.dropped).0 else { return (now, None) };
         let mut waited = waiting.take([queued.word, queued.more], extras);
-        let class = waited.routed.hop.class;
+        let class = waited.routed.hop.class();
         waited.routed = waited.routed.marked(queued.ce && class == Class::Data);
         if let Some(router) = self.router.as_mut().filter(|_| !waited.lost) {
             let mut none = Header::None;

@@ -51,14 +51,14 @@ impl Network {
         found.data_under_way += self.waiting.data;
         found.acks_under_way += self.waiting.acks;
         for (at, kind, hop) in scheduler.packets() {
-            if !hop.class.is_data() {
+            if !hop.class().is_data() {
                 found.acks_under_way += 1;
                 continue;
             }
             found.data_under_way += 1;
             if kind == Kind::AtLink {
-                let links = &self.route(hop.route).links;
-                let before = self.link(links[usize::from(hop.number) - 1]);
+                let links = &self.route(hop.route()).links;
+                let before = self.link(links[usize::from(hop.number()) - 1]);
                 let queued = matches!(before.server, Server::Queued(_));
                 found.in_flight += u64::from(queued || at.since(before.delay) <= scheduler.now);
             }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::clock::ids::RouteId;
 use crate::clock::packet::{Class, Extras, Hop, Packet, Routed};
 use crate::memory::tree_bytes;
 
@@ -15,9 +14,7 @@ struct Kept {
 
 /// The second word of a packet in a queue: its hop, and the number of its extras in `kept`, or a serial number if it may be
 /// lost and has no extras, or nothing.
-const ROUTE_SHIFT: u32 = 16;
-const CLASS_SHIFT: u32 = 32;
-const KEPT_SHIFT: u32 = 35;
+const KEPT_SHIFT: u32 = Hop::BITS;
 const NOTHING: u64 = u64::MAX >> KEPT_SHIFT;
 /// Serial numbers begin here.
 const SERIAL: u64 = NOTHING / 2 + 1;
@@ -51,7 +48,7 @@ impl Waiting {
     #[inline]
     pub fn put(&mut self, routed: Routed, extras: &Extras, may_be_lost: bool) -> [u64; 2] {
         let Routed { hop, packet } = routed;
-        *self.count(hop.class) += 1;
+        *self.count(hop.class()) += 1;
         let kept = if packet.blocks() > 0 || !extras.header.is_none() {
             self.keep(extras)
         } else if may_be_lost {
@@ -60,10 +57,7 @@ impl Waiting {
         } else {
             NOTHING
         };
-        let hop = u64::from(hop.number)
-            | (u64::from(hop.route.0) << ROUTE_SHIFT)
-            | ((hop.class as u64) << CLASS_SHIFT);
-        [packet.word(), hop | (kept << KEPT_SHIFT)]
+        [packet.word(), hop.word() | (kept << KEPT_SHIFT)]
     }
 
     fn keep(&mut self, extras: &Extras) -> u64 {
@@ -96,12 +90,8 @@ impl Waiting {
     /// The packet of these words, which no longer waits. `extras`, the default before, become those of the packet.
     #[inline]
     pub fn take(&mut self, [word, more]: [u64; 2], extras: &mut Extras) -> Waited {
-        let hop = Hop {
-            class: Class::ALL[(more >> CLASS_SHIFT) as usize % 8 % Class::COUNT],
-            route: RouteId((more >> ROUTE_SHIFT) as u16),
-            number: more as u16,
-        };
-        *self.count(hop.class) -= 1;
+        let hop = Hop::of_word(more);
+        *self.count(hop.class()) -= 1;
         let routed = Routed { hop, packet: Packet::of_word(word) };
         let number = more >> KEPT_SHIFT;
         if number >= SERIAL {
@@ -136,7 +126,7 @@ mod tests {
     use lfn_header::Header;
 
     use super::*;
-    use crate::clock::ids::FlowId;
+    use crate::clock::ids::{FlowId, RouteId};
 
     #[test]
     fn packets_come_back_with_what_is_theirs_and_their_places_are_used_again() {
@@ -145,7 +135,7 @@ mod tests {
         let headed = Extras { header: Header::Xcp(xcp), ..Extras::default() };
         let bare = Extras::default();
         for class in Class::ALL {
-            let hop = Hop { class, route: RouteId(u16::MAX), number: 3 };
+            let hop = Hop::new(class, RouteId(u16::MAX), 3);
             let routed = |flow| Routed { hop, packet: Packet::of_udp(FlowId::new(flow), 0) };
             let words: Vec<[u64; 2]> = (0..100)
                 .map(|n| waiting.put(routed(n), if n % 3 == 0 { &headed } else { &bare }, n == 7 || n == 9))

@@ -41,7 +41,8 @@ impl Sender {
                 if self.control.block == 0 && self.is_paced(now) {
                     return None;
                 }
-                return Some(self.retransmit(now, seq));
+                let copy = self.retransmit(now, seq);
+                return Some(Segment { seq, retransmission: true, copy, cwr: false });
             }
         }
         if in_flight >= window && !self.forced.new {
@@ -107,7 +108,8 @@ impl Sender {
             && (self.may_send_new() || self.board.nxt() > self.recovery.high_seq)
     }
 
-    fn retransmit(&mut self, now: Time, seq: u64) -> Segment {
+    /// Repeats a segment. Returns which copy of it that is.
+    fn retransmit(&mut self, now: Time, seq: u64) -> u8 {
         self.forced.retransmit = false;
         self.recovery.undo.on_copy(self.board.nxt());
         self.recovery.restarts |= self.board.in_flight() == 0;
@@ -116,11 +118,11 @@ impl Sender {
         if seq == self.board.una() {
             self.restart_timer(now);
         }
-        let copy = self.board.last_copy(seq).unwrap_or(0);
-        Segment { copy, ..self.sent(now, seq, true) }
+        self.sent(now, seq, true);
+        self.board.last_copy(seq).unwrap_or(0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn sent(&mut self, now: Time, seq: u64, retransmission: bool) -> Segment {
         self.report.stats.sent += 1;
         if matches!(self.state, State::Cwr | State::Recovery) {

@@ -85,8 +85,5 @@ fn loose_lines(flow: &mut Flow, scheduler: &mut Scheduler, hop_by_hop: bool) {
 
 /// First hops of a flow's data and of its ACKs.
 fn hops(flow: &Flow) -> [Hop; 2] {
-    [
-        Hop { class: Class::Data, route: flow.path.route, number: 0 },
-        Hop { class: Class::Ack, route: flow.path.ack_route, number: 0 },
-    ]
+    [Hop::new(Class::Data, flow.path.route, 0), Hop::new(Class::Ack, flow.path.ack_route, 0)]
 }
