@@ -297,7 +297,7 @@ impl Sender {
 
     /// Events since the last call.
     pub fn take_events(&mut self) -> impl Iterator<Item = SenderEvent> + '_ {
-        self.report.events.drain(..)
+        std::mem::take(&mut self.report.events).into_iter()
     }
 
     /// The law's own variables; see the registry for names and scales.
