@@ -85,8 +85,8 @@ const GOLDEN: [Golden; 4] = [
     (
         "marks_losses_and_reverse_flows",
         marks_losses_and_reverse_flows,
-        "a1809f3d9e408026",
-        [48_146, 48_580, 503, 79, 0, 69_333_136],
+        "fda8baea6a4471a0",
+        [48_845, 49_229, 444, 74, 0, 70_293_160],
     ),
     ("with_background", with_background, "6262fc30db0dac74", [103_775, 50_807, 121, 3, 0, 72_473_848]),
 ];
