@@ -162,6 +162,13 @@ fn what_a_flow_says_is_what_it_gets() {
 }
 
 #[test]
+fn a_receiver_compresses_sacks_if_it_delays_acks() {
+    let of = |more| config("", "", more).flows[0].receiver.sack_compression;
+    assert_eq!(of(""), Some(Time::from_ms(1)));
+    assert_eq!(of("delayed_ack = false"), None);
+}
+
+#[test]
 fn random_starts_differ_by_flow_and_seed_and_do_not_shift_each_other() {
     let text = |count| {
         format!(
