@@ -309,7 +309,9 @@ def test_a_full_file_system_of_a_sweep_without_tables(tmp_path: Path) -> None:
         pytest.skip("may not mount")
     assert result.stderr.count("No space left on device") == 1, result.stderr
     said = result.stdout.splitlines()
-    assert said[:2] == [f"code {cli.STORE}", "3"]
+    # One law's runs may be all that found room.
+    assert said[0] == f"code {cli.STORE}"
+    assert int(said[1]) in (2, 3)
     first, last = (int(line.split()[0].replace(",", "")) for line in said if "0 damaged" in line)
     assert 0 < first < last == 3000
     assert f"code {cli.OK}" in said
