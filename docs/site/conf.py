@@ -56,11 +56,11 @@ nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl|polars)\..*"),
     (
         "py:class",
-        r"lfnlab\.(analysis\.table\.Table|experiment\.executor\.Backend|results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
+        r"lfnlab\.(analysis\.(measure\.view\.Newcomer|table\.Table)|experiment\.executor\.Backend|results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
     ),
     (
         "py:class",
-        "ArrayLike|Backend|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Options|Path|Progress|Rate|Table|Value",
+        "ArrayLike|Backend|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Options|Path|Progress|Rate|Samples|Table|Value",
     ),
 ]
 
