@@ -148,9 +148,10 @@ assert Periodic(size="1MB").every is None
 '
 export PYTHONPATH=python
 printf 't_s,bytes\n0,10\n1,1010\n3,9010\n' > counted.csv
-python -m lfnlab.cli import counters counted.csv --out measured | grep -q '^flow 0  tcp  forward  0.024 Mbit/s$'
+python -m lfnlab.cli import counters counted.csv --out measured > imported
+grep -q '^flow 0  tcp  forward  0.024 Mbit/s$' imported
 python -m lfnlab.cli plot measured --y goodput_bps > plotted && grep -q '1 trace' plotted
 python -m lfnlab.cli import counters README.md 2> refused && exit 1
 test $? = 2 && grep -q 'README.md: no CSV of the columns t_s,bytes' refused
-python -m lfnlab.cli laws --help | grep -q 'Only laws of this family'
+python -m lfnlab.cli laws --help > page && grep -q 'Only laws of this family' page
 python -m lfnlab.cli laws --family router > router && grep -q '^rcp ' router && ! grep -q '^reno ' router
