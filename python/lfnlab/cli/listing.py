@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lfnlab.analysis.table import Table, plain
+from lfnlab.control_laws.registry import LawInfo
 from lfnlab.control_laws.registry import laws as all_laws
 from lfnlab.printable import say
 
 
-def laws() -> None:
-    """Print a line for each law."""
+def laws(chosen: Iterable[LawInfo] | None = None) -> None:
+    """Print a line for each law, or for those chosen."""
     headings = ("law", "family", "signals", "targets", "slow start", "variants", "source")
     rows = tuple(
         (
@@ -20,6 +23,6 @@ def laws() -> None:
             ",".join(law.variants),
             law.source,
         )
-        for law in all_laws()
+        for law in (all_laws() if chosen is None else chosen)
     )
     say(*plain(Table(headings, rows, len(headings))), sep="\n")
