@@ -48,8 +48,11 @@ def rows(part: str) -> dict[str, Row]:
 
 def _machine(*parts: str) -> str:
     record = recorded_parts()
-    places = {f"{record[part]['machine'].split(',')[0]}, {record[part]['date']}" for part in parts}
-    return "; ".join(sorted(places))
+    dates: dict[str, set[str]] = {}
+    for part in parts:
+        dates.setdefault(record[part]["machine"].split(",")[0], set()).add(record[part]["date"])
+    places = [f"{name}, {' and '.join(sorted(days))}" for name, days in sorted(dates.items())]
+    return "; ".join(places)
 
 
 def simulated() -> str:

@@ -134,8 +134,9 @@ pub(crate) fn threads_in_memory(jobs: &[&Scenario], threads: usize, limit_bytes:
     fit.count().min(threads).max(1)
 }
 
-/// Runs all jobs, with rows of the sampled tables or without; one ends with an error where runs hold more than they may. `tell` gets index and fraction on this thread and answers whether to go on; `None`
-/// is the result of a run that was cancelled.
+/// Runs all jobs, with rows of the sampled tables or without; one ends with an error where runs hold more than they may.
+/// `tell` gets index and fraction on this thread and answers whether to go on; `None` is the result of a run that was
+/// cancelled.
 pub(crate) fn run(
     py: Python<'_>,
     jobs: &[&Scenario],
