@@ -10,8 +10,6 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use lfn_udt::Reason;
-
 use crate::connections::each_connection;
 use crate::place::{length, read_at, version, Directory, Place, CHANGED};
 use crate::statistics::Tally;
@@ -130,11 +128,9 @@ pub fn fetch(
     }
     target.finish(&file, overwrite).map_err(failed())?;
     let statistics = tally.finish(&stream, None);
-    match stream.close() {
-        // The file is whole. The server's shutdown may arrive before it acknowledges the request.
-        Ok(()) | Err(TransferError::Connection { reason: Reason::Peer, .. }) => Ok(statistics),
-        Err(error) => Err(error),
-    }
+    // The file is whole.
+    stream.close_complete()?;
+    Ok(statistics)
 }
 
 /// Destination of a fetched file: a name, at which it appears when complete, or a device.

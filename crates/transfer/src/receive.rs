@@ -93,11 +93,8 @@ fn receive(
     }
     let differs = result?;
     let statistics = tally.finish(stream, None);
-    match stream.close() {
-        // All files have their names. The sender's last acknowledgement and its shutdown may both be lost.
-        Ok(()) | Err(TransferError::Connection { .. }) => {}
-        Err(error) => return Err(error),
-    }
+    // All files have their names.
+    stream.close_complete()?;
     match differs {
         0 => Ok(statistics),
         count => Err(TransferError::Differs(count as usize)),

@@ -5,7 +5,6 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use lfn_udt::Reason;
 use rustix::fs::{seek, SeekFrom};
 
 use crate::hashing::{next_data, FileHash, BLOCK_BYTES};
@@ -72,11 +71,8 @@ pub fn send(
         sent => sent?,
     };
     let statistics = tally.finish(&stream, Some(sending.plan.control.clone()));
-    match stream.close() {
-        // The receiver confirmed all files. Its shutdown may arrive before its last acknowledgement.
-        Ok(()) | Err(TransferError::Connection { reason: Reason::Peer, .. }) => {}
-        Err(error) => return Err(error),
-    }
+    // The receiver confirmed all files.
+    stream.close_complete()?;
     match differs {
         0 => Ok(statistics),
         count => Err(TransferError::Differs(count as usize)),

@@ -414,6 +414,18 @@ impl Stream {
         }
     }
 
+    /// Closes after a complete transfer. That the connection ends otherwise is no error: the last acknowledgement and
+    /// the peer's shutdown may both be lost.
+    ///
+    /// # Errors
+    /// When the application interrupts, or the socket fails.
+    pub(crate) fn close_complete(&mut self) -> Result<(), TransferError> {
+        match self.close() {
+            Err(TransferError::Connection { .. } | TransferError::Key { .. }) => Ok(()),
+            result => result,
+        }
+    }
+
     /// Timers, what leaves, what has come; `wait`: until something happens.
     pub(crate) fn pump(&mut self, wait: bool) -> Result<(), TransferError> {
         self.unattended = 0;

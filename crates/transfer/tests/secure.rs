@@ -277,18 +277,35 @@ fn an_outage_of_40_s_survives() {
 #[test]
 fn a_receiver_that_has_all_has_succeeded() {
     let folder = folder("last-words");
+    last_words(&folder, Plan::default(), |_, datagram| vec![datagram.to_vec()]);
+}
+
+/// Packets that were changed earlier are no reason to take the silence for a wrong key.
+#[test]
+fn a_receiver_with_a_key_that_has_all_has_succeeded() {
+    let folder = folder("last-words-secure");
+    last_words(&folder, key(&folder, "A"), |count, datagram| match count {
+        20 => vec![datagram[..datagram.len() / 2].to_vec()],
+        _ => vec![datagram.to_vec()],
+    });
+}
+
+fn last_words(folder: &Path, plan: Plan, fate: Fate) {
     std::fs::write(folder.join("from/file"), noise(1_000_000, 7)).unwrap();
-    let server = Server::new(folder.join("to"));
-    let middle = Middle::new(&server.address, |_, datagram| vec![datagram.to_vec()]);
+    let server = Server::under(plan.clone(), folder.join("to"), false);
+    let middle = Middle::new(&server.address, fate);
     let (outage, name) = (middle.outage.clone(), folder.join("to/file"));
+    let sent = Arc::new(AtomicBool::new(false));
+    let over = sent.clone();
     let path = std::thread::spawn(move || {
-        while !name.exists() {
+        while !name.exists() && !over.load(Relaxed) {
             std::hint::spin_loop();
         }
         outage.store(true, Relaxed);
     });
-    let plan = Plan { max_rate: Some(lfn_units::Rate(80_000_000)), ..Plan::default() };
+    let plan = Plan { max_rate: Some(lfn_units::Rate(80_000_000)), ..plan };
     let _ = send_under(plan, &middle.address.to_string(), folder.join("from/file"));
+    sent.store(true, Relaxed);
     path.join().unwrap();
     assert_eq!(server.done().unwrap().total_bytes, 1_000_000);
     assert!(contents(&folder.join("to")) == contents(&folder.join("from")));
