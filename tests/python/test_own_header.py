@@ -12,6 +12,7 @@ import pytest
 
 from lfnlab import LabError, _core, kernel
 from lfnlab.cli import app as cli
+from lfnlab.control_laws import prototype
 from lfnlab.testbed import linux_backend, linux_laws
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def test_linux_in_virtual_time_has_the_headers_that_were_built_in(
     )
     (clone / "build/linux/laws").mkdir(parents=True)
     shutil.copy(header, clone / "build/linux/laws")
+    place.check(_core.Scenario(text, "a.toml"))
+    # A new process knows the law by the scenario's text alone.
+    monkeypatch.setattr(prototype, "_classes", {})
     place.check(_core.Scenario(text, "a.toml"))
     # Another state of the file is another law.
     header.write_text(header.read_text() + "\n")

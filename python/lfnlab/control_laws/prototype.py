@@ -123,7 +123,6 @@ def spelled(law: str | type[Law], folder: Path | None = None) -> str:
             return law
         law = found
     name, source, *_ = describe(law)
-    _classes[f"{name}@{source}"] = law
     return f"{name}@{source}"
 
 
@@ -161,7 +160,7 @@ def label(law: str | type[Law]) -> str:
 
 
 def describe(law: type[Law]) -> tuple[str, str, str, tuple[str, ...]]:
-    """Name, hash of the source, slow start and probes of a class.
+    """Name, hash of the source, slow start and probes of a class, which its name then finds.
 
     Raises:
         LawError: when it cannot be a law.
@@ -191,7 +190,9 @@ def describe(law: type[Law]) -> tuple[str, str, str, tuple[str, ...]]:
         raise LawError(f"{law.__name__}.probes: {law.probes!r}; allowed: a list of names")
     if len(law.probes) > 8:
         raise LawError(f"{law.__name__}.probes: {len(law.probes)}; allowed: at most 8")
-    return law.name, _digest(law), law.slow_start, tuple(law.probes)
+    digest = _digest(law)
+    _classes[f"{law.name}@{digest}"] = law
+    return law.name, digest, law.slow_start, tuple(law.probes)
 
 
 def check_names(laws: Iterable[str | type[Law]]) -> None:
