@@ -169,12 +169,12 @@ def test_linux_is_told_all_of_a_scenario() -> None:
         "link forward rate_bps=20000000 delay_ns=4000000 hold_ns=0",
         "queue forward codel limit 60 target 5000us interval 100000us ecn",
         "flow law=reno delay_ns=13000000 start_us=1500000 packet_bytes=1500 ecn=1 sack=0 "
-        "delayed_ack=0 receive_window=1091551232",
+        "delayed_ack=0",
         "at 2000000 forward rate_bps=0",
         "at 3000000 forward rate_bps=20000000",
         "at 5000000 forward rate_bps=7000000",
         "at 6000000 forward delay_ns=3000000",
-        virtual_time.TUNED_RECEIVE_BUFFER,
+        "sysctl net.ipv4.tcp_rmem=4096 134217728 134217728",
         "sysctl net.ipv4.tcp_wmem=4096 50000000 2147483647",
     ]
 

@@ -23,8 +23,8 @@ LARGEST_BUFFER_BYTES = 2**31 - 1
 #: A tuned host's send buffers at first: the largest of a flow and that of all flows, unless more
 #: may be in flight; memory of a full segment by its payload, with a margin.
 FIRST_BUFFER_BYTES, BUFFERS_BYTES, BUFFER_PER_PAYLOAD = 1 << 28, 3 << 28, 2.0
-#: While a window grows, each segment is acknowledged at once: as long as with this receive buffer.
-USUAL_BUFFER_BYTES = 128 << 20
+#: A tuned receiver's buffer (docs/compat.md), and the window that it begins with.
+USUAL_BUFFER_BYTES, USUAL_WINDOW_BYTES = 128 << 20, 64 << 20
 #: TCP's largest window: 16 bits, scaled by 14.
 LARGEST_WINDOW_BYTES = 65535 << 14
 #: The kernel's memory if a run needs no more, what it takes beside buffers, and the most, in MiB.
@@ -77,8 +77,28 @@ def drawn_start_s(text: str, seed: int, number: int) -> float:
     return low_s + (high_s - low_s) * next(random_streams.uniform(seed, f"flow[{number}].start"))
 
 
-def grown_bytes(mss: int) -> int:
-    """A window that is no limit: TCP's largest, at which it begins, and the growth in 128 MiB."""
+def receive_buffer_bytes(need: Need) -> int:
+    """A receiver's buffer: the simulator's, or Linux's largest where more may be in flight.
+
+    An ACK announces the room that is left. With the larger one the room is more than TCP can
+    announce, so the window never changes and header prediction takes every ACK, which Westwood
+    sees.
+    """
+    usual = need.largest_flight_bytes <= USUAL_WINDOW_BYTES
+    return USUAL_BUFFER_BYTES if usual else LARGEST_BUFFER_BYTES
+
+
+def receive_window_bytes(flow: Mapping[str, Any], need: Need) -> int | None:
+    """The window of a connection's route; None if its receiver's buffer alone decides.
+
+    In Linux's largest buffer a window that is no limit grows for as many segments as in the usual
+    one: meanwhile each segment is acknowledged at once.
+    """
+    if (said := window_bytes(flow)) is not None:
+        return said
+    if receive_buffer_bytes(need) == USUAL_BUFFER_BYTES:
+        return None
+    mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
     share = 256 * mss // (mss + SEGMENT_OVERHEAD_BYTES)
     if share <= 128:
         return LARGEST_BUFFER_BYTES // 2
@@ -102,6 +122,8 @@ class Need(NamedTuple):
     """Most data that the hosts of a run hold."""
 
     flows: int
+    largest_flight_bytes: float
+    """Payload and headers that a flow may have unacknowledged."""
     flight_bytes: float
     """Memory of the segments that may be unacknowledged in all flows together."""
     payload_bytes: float
@@ -120,6 +142,7 @@ def need_of(resolved: Mapping[str, Any], network: Network, flows: Sequence[Conne
     rates = {name: most(name, "rate", BITS_PER_S) for name in network.links}
     delays = {name: most(name, "delay", SECONDS) for name in network.links}
     groups: dict[tuple[str, ...], tuple[float, float]] = {}
+    largest_flight = 0.0
     taken: set[str] = set()
     overhead = 1.0
     for one in flows:
@@ -148,11 +171,13 @@ def need_of(resolved: Mapping[str, Any], network: Network, flows: Sequence[Conne
         window = window_bytes(flow) or LARGEST_WINDOW_BYTES
         before, largest = groups.get(tuple(data), (0.0, 0.0))
         flight = min(window, 2 * pipe, one.size_bytes or math.inf)
+        largest_flight = max(largest_flight, flight)
         groups[tuple(data)] = before + flight, max(largest, pipe)
     flight_bytes = sum(min(total, 2 * pipe) for total, pipe in groups.values())
     fastest_bps = max(rates[name] for name in taken)
     payload_bytes = parse(resolved["duration"], SECONDS) * fastest_bps / 8
-    return Need(len(flows), overhead * min(flight_bytes, payload_bytes), payload_bytes)
+    flight_bytes = overhead * min(flight_bytes, payload_bytes)
+    return Need(len(flows), largest_flight, flight_bytes, payload_bytes)
 
 
 def _first_buffer_bytes(need: Need) -> float:

@@ -20,16 +20,14 @@ from lfnlab.testbed import random_streams
 from lfnlab.testbed.linux_laws import MODULES, kernel_law, why_not_built_in
 from lfnlab.testbed.virtual_hosts import (
     FRAMING_BYTES,
-    HEADERS_BYTES,
-    LARGEST_BUFFER_BYTES,
     USUAL_MIB,
     connections,
-    grown_bytes,
     is_of,
     memory_mib,
     need_of,
+    receive_buffer_bytes,
+    receive_window_bytes,
     send_buffers,
-    window_bytes,
 )
 from lfnlab.testbed.virtual_network import Link, Network
 from lfnlab.testbed.virtual_network import refused as _refused
@@ -38,15 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from lfnlab.errors import ScenarioError
-    from lfnlab.testbed.virtual_hosts import Connection
+    from lfnlab.testbed.virtual_hosts import Connection, Need
 
 #: The kernel draws jitter in 32 bits of nanoseconds.
 _LONGEST_JITTER_S = 4
-#: The receiving host's buffer, the largest that Linux has: only TCP's own largest window holds a
-#: sender.
-TUNED_RECEIVE_BUFFER = (
-    f"sysctl net.ipv4.tcp_rmem=4096 {LARGEST_BUFFER_BYTES} {LARGEST_BUFFER_BYTES}"
-)
 #: Linux sorts a local socket's packets by a hash that the socket renews after a timeout or a
 #: duplicate. On a path, headers decide, so a flow stays in its queue.
 ONE_HASH = "sysctl net.core.txrehash=0"
@@ -204,7 +197,7 @@ def _jitter(link: Link, seed: int) -> str:
     return f" jitter_ns={_nanoseconds(jitter['high'])} jitter_seed={seed}"
 
 
-def _flow(connection: Connection, network: Network, *, ours: bool) -> str:
+def _flow(connection: Connection, network: Network, need: Need, *, ours: bool) -> str:
     flow = connection.flow
     data, acks = network.routes(flow)
     own_s = parse(flow["rtt"], SECONDS) - network.delay_s(data) - network.delay_s(acks)
@@ -253,8 +246,8 @@ def _flow(connection: Connection, network: Network, *, ours: bool) -> str:
     window = flow["initial_window"].partition(" ")[0]
     if window != "10":
         words.append(f"initial_window={window}")
-    mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
-    words.append(f"receive_window={window_bytes(flow) or grown_bytes(mss)}")
+    if (receive_window := receive_window_bytes(flow, need)) is not None:
+        words.append(f"receive_window={receive_window}")
     return " ".join([*words, *_application(flow.get("application"))])
 
 
@@ -545,7 +538,8 @@ def translated(
         elif link.table.get("acks"):
             packets = math.ceil(duration_s * _top_bps(resolved, network.links["forward"]) / 8 / 576)
             lines += _chosen_acks(link.table["acks"], resolved["seed"], packets)
-    lines += [_flow(one, network, ours=ours) for one in flows]
+    need = need_of(resolved, network, flows)
+    lines += [_flow(one, network, need, ours=ours) for one in flows]
     lines += _udp(resolved, network)
     lines += _schedule(resolved, network, flows, rates)
     if capture := resolved.get("capture"):
@@ -555,5 +549,7 @@ def translated(
         lines.append(f"capture from_us={from_us} to_us={to_us} packets={most}")
     if any(link.table["queue"]["kind"] == "fq-codel" for link in network.links.values()):
         lines.append(ONE_HASH)
-    buffers = send_buffers([one.flow for one in flows], need_of(resolved, network, flows))
-    return "\n".join([*lines, TUNED_RECEIVE_BUFFER, *buffers, *more]) + "\n"
+    buffer = receive_buffer_bytes(need)
+    lines += [f"sysctl net.ipv4.tcp_rmem=4096 {buffer} {buffer}"]
+    buffers = send_buffers([one.flow for one in flows], need)
+    return "\n".join([*lines, *buffers, *more]) + "\n"
