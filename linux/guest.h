@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Files, programs and network namespaces in this kernel. What fails ends the program. */
+/* Files, programs and network namespaces in this kernel. A failure ends the program. */
 #ifndef GUEST_H
 #define GUEST_H
 

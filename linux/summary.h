@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What queues and hosts counted in a run: TAG.link0.json ..., TAG.records, TAG.json last. */
+/* Counts of queues and hosts in a run: TAG.link0.json ..., TAG.records, TAG.json last. */
 #ifndef SUMMARY_H
 #define SUMMARY_H
 
