@@ -205,7 +205,9 @@ class Drawn:
         size = f'size = "{self.queue_packets} packets"'
         ecn = f", ecn = {str(self.ecn).lower()}" if self.queue in AQMS else ""
         if self.queue == "red":
-            low = max(3, self.queue_packets // 8)
+            # Linux has no larger max_th at this weight.
+            most = (2**22 - 1) // (3 * (self.packet_b + FRAMING_B))
+            low = max(3, min(self.queue_packets // 8, most))
             return (
                 f'{{ kind = "red", preset = "classic", {size}, min_th = "{low} packets", '
                 f'max_th = "{3 * low} packets", weight = 0.001953125, max_p = 0.1, mark_p = 1.0, '

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 #: The kernel draws jitter in 32 bits of nanoseconds.
 _LONGEST_JITTER_S = 4
+#: The averages of Linux's RED: a threshold in bytes and the weight's exponent have so many bits
+#: together (tried with nine pairs on Linux 6.12; tc says "Invalid argument").
+RED_BITS = 31
 #: Linux sorts a local socket's packets by a hash that the socket renews after a timeout or a
 #: duplicate. On a path, headers decide, so a flow stays in its queue.
 ONE_HASH = "sysctl net.core.txrehash=0"
@@ -129,6 +132,10 @@ def _red(at: str, queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_
         raise refused("weight", "it has powers of 2 alone")
     if (burst := _burst(low, exponent)) is None:
         raise refused("weight", f"tc finds no burst for 2^-{exponent}")
+    if round(high * wire_bytes).bit_length() + exponent > RED_BITS:
+        most = (1 << RED_BITS - exponent) // wire_bytes
+        why = f"at a weight of 2^-{exponent} its RED takes {most} packets of {wire_bytes} B at most"
+        raise refused("max_th", why)
     return (
         f"red limit {packets * wire_bytes} min {round(low * wire_bytes)} "
         f"max {round(high * wire_bytes)} avpkt {wire_bytes} burst {burst} "

@@ -148,6 +148,18 @@ def test_a_source_of_udp_is_told_its_bursts() -> None:
     ]
 
 
+def test_red_has_thresholds_that_its_averages_hold() -> None:
+    queue = (
+        'queue = { kind = "red", size = "9000 packets", min_th = "100 packets", weight = '
+        '0.001953125, gentle = false, wait = false, rules = "linux", max_th = "LARGE packets" }\n'
+    )
+    flow = FLOW + 'packet = "9000B"\n'
+    told(PATH + queue.replace("LARGE", "465") + flow)
+    most = r"link.queue.max_th: .* at a weight of 2\^-9 its RED takes 465 packets of 9014 B at most"
+    with pytest.raises(ScenarioError, match=most):
+        told(PATH + queue.replace("LARGE", "466") + flow)
+
+
 def test_losses_that_change_go_on_with_the_draws_of_the_link() -> None:
     change = '[[schedule]]\nat = "{}s"\nlink = "forward"\nloss = {}\n'
     changes = "".join(change.format(*at) for at in ((1, 0.5), (1.5, 0.5), (2, 0)))
