@@ -550,7 +550,7 @@ mod tests {
 
     #[test]
     fn parameters_print_and_parse() {
-        let spec: LawSpec = "evcp:paper:n2=20:n1=3".parse().unwrap();
+        let spec: LawSpec = "evcp:author:n2=20:n1=3".parse().unwrap();
         assert_eq!(spec.to_string(), "evcp:n1=3:n2=20");
         assert_eq!(spec.to_string().parse(), Ok(spec.clone()));
         assert_ne!(spec, "evcp".parse().unwrap());
@@ -558,7 +558,7 @@ mod tests {
         let error = |text: &str| text.parse::<LawSpec>().unwrap_err().to_string();
         let allowed = "evcp: n1=2.5; allowed: a whole number from 1 to 1000";
         assert_eq!(error("evcp:n1=2.5"), allowed);
-        for bad in ["evcp:n1=0", "evcp:n1=", "evcp:n1=nan", "evcp:n1=inf", "evcp:paper:n1"] {
+        for bad in ["evcp:n1=0", "evcp:n1=", "evcp:n1=nan", "evcp:n1=inf", "evcp:author:n1"] {
             assert!(error(bad).contains("allowed: a whole number from 1 to 1000"), "{bad}: {}", error(bad));
         }
         assert!(error("evcp:n3=2").starts_with("law evcp has no parameter \"n3\"; did you mean \"n1\"? "));
