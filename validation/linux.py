@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,10 @@ missing = outcome.missing
 def simulate(run: Run, raw: FilePath) -> FilePath:
     """Runs the flows of a scenario as the laboratory runs them; returns the file that says so.
 
-    Samples that are already there are taken as they are. Raises LabError if Linux did not end well.
+    Samples of this build that are already there are taken as they are. Raises LabError if Linux did
+    not end well.
     """
+    raw = raw / hashlib.sha256(outcome.BUILT.read_bytes()).hexdigest()[:16]
     done = raw / f"{run.tag}.json"
     if not done.exists():
         resolved = Scenario.from_toml(ours.scenario("linux", run)).check().to_document()

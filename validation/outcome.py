@@ -21,9 +21,9 @@ from lfnlab.testbed import virtual_hosts, virtual_run, virtual_time
 if TYPE_CHECKING:
     from .draw import Drawn
 
-#: `make linux` builds what this runs.
+#: `make linux` builds what this runs, and writes last of what the build is made.
 PROGRAM = FilePath(__file__).resolve().parents[1] / "linux" / "run"
-BUILT = PROGRAM.parents[1] / "build" / "linux" / "initramfs.gz"
+BUILT = PROGRAM.parents[1] / "build" / "linux" / "built"
 #: How far from Linux a figure may lie: a fraction, and what is below resolution.
 GOODPUT, WINDOW, COUNT = 0.05, 0.05, 0.25
 GOODPUT_BPS, WINDOW_SEGMENTS, COUNT_PACKETS, TIMEOUTS = 1e4, 1.0, 5.0, 1.0
@@ -161,11 +161,10 @@ def of_ours(resolved: dict[str, Any], run: _core.Run) -> Outcome:
 
 
 def linux(drawn: Drawn, cache: FilePath, *more: str) -> Outcome:
-    """Linux's outcome; stored in ``cache`` under a hash of Linux's settings, and not run again."""
+    """Linux's outcome; stored in ``cache`` under settings and build, and not run again."""
     resolved = Scenario.from_toml(drawn.toml()).check().to_document()
     told = virtual_time.translated(resolved, *more, ours=drawn.ours, seed=drawn.kernel_seed)
-    # A build has our laws: what another build of them gave does not count.
-    key = told + (BUILT.with_name("built").read_text() if drawn.ours else "")
+    key = told + BUILT.read_text()
     file = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
     if file.exists():
         return Outcome.of_plain(json.loads(file.read_text()))
