@@ -306,7 +306,7 @@ def limits(ran: Ran, resolved: Mapping[str, Any]) -> list[str]:
         zip(virtual_hosts.connections(resolved), ran.flows, strict=True)
     ):
         for column, key, what in (
-            ("rwnd_lim_us", "receive_window", "receive window, at most 1 GiB in TCP"),
+            ("rwnd_lim_us", "receive_window", "receive window"),
             ("sndbuf_lim_us", "send_buffer", "send buffer, at most 2 GiB in Linux"),
         ):
             if not columns or one.flow.get(key):

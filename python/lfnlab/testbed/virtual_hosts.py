@@ -78,13 +78,16 @@ def drawn_start_s(text: str, seed: int, number: int) -> float:
 
 
 def receive_buffer_bytes(need: Need) -> int:
-    """A receiver's buffer: the simulator's, or Linux's largest where more may be in flight.
+    """A receiver's buffer: the simulator's, or Linux's largest where more may be unacknowledged.
+
+    A long recovery has several windows unacknowledged: four times path and buffers, as the send
+    buffer has.
 
     An ACK announces the room that is left. With the larger one the room is more than TCP can
     announce, so the window never changes and header prediction takes every ACK, which Westwood
     sees.
     """
-    usual = need.largest_flight_bytes <= USUAL_WINDOW_BYTES
+    usual = 2 * need.largest_flight_bytes <= USUAL_WINDOW_BYTES
     return USUAL_BUFFER_BYTES if usual else LARGEST_BUFFER_BYTES
 
 

@@ -92,6 +92,11 @@ def test_hosts_have_buffers_and_memory_for_what_may_be_in_flight() -> None:
     assert "sysctl net.ipv4.tcp_rmem=4096 134217728 134217728" in told(PATH + FLOW)
     assert "sysctl net.ipv4.tcp_rmem=4096 2147483647 2147483647" in told(long(PATH + FLOW))
     assert "memory_mib" not in told(PATH + FLOW)[0]
+    # Four times 8 MB of path and 8 MB of queue are less than 64 MiB, 6 % more of both are not.
+    for rate, most in (("1.6G", 134217728), ("1.7G", 2147483647)):
+        assert f"sysctl net.ipv4.tcp_rmem=4096 {most} {most}" in told(
+            PATH.replace("20M", rate) + FLOW
+        )
     [wmem] = [line for line in told(long(PATH + FLOW)) if "tcp_wmem" in line]
     # Four times 2 BDP of 150 MB, and 57 % for each segment's own memory.
     assert int(wmem.split()[2]) == pytest.approx(4 * 2 * 150e6 * 1.575, rel=0.01)
