@@ -175,6 +175,20 @@ fn a_delay_spike_is_no_loss() {
     assert_eq!(talk.sender.stats(talk.now).retransmits, 1);
 }
 
+#[test]
+fn a_mark_on_the_ack_that_undoes_a_timeout_keeps_the_window() {
+    // Linux 6.12, DCTCP behind an outage of 0.5 s and RED with marks: CWR with ssthresh 2, not with 897 from 1,280.
+    let mut talk = Talk::new(&SenderConfig { ecn: true, tail_loss_probe: false, ..config() });
+    let before = talk.cwnd();
+    talk.wait_for_timer();
+    talk.now = talk.now + Time::from_ms(5);
+    talk.hear(22, &[], |flags| flags.with(AckFlags::ECE, true));
+    assert_eq!((talk.sender.state(), talk.sender.stats(talk.now).undos), (State::Cwr, 1));
+    assert_eq!(talk.sender.control().ssthresh.floor(), 2);
+    // The reduction sends twice as much as the ACK delivered.
+    assert!(before > 20 && talk.cwnd() > 1, "{before}, then {}", talk.cwnd());
+}
+
 /// RFC 5682: after a timeout new data are sent in place of copies; they tell whether the old ones were lost.
 #[test]
 fn after_a_timeout_new_data_tell_whether_it_was_spurious() {

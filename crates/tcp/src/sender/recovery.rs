@@ -149,6 +149,9 @@ impl Sender {
         if std::mem::take(&mut self.recovery.restarts) {
             seen.flags |= ACK_RESTART;
         }
+        if ack.flags.has(AckFlags::ECE) && self.config.ecn {
+            self.recovery.undo.keep_window();
+        }
         self.check_probe(now, ack);
         let advanced = seen.acked > 0;
         let mut losses = Losses::default();

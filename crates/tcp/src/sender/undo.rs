@@ -12,7 +12,7 @@ use crate::receiver::{AckFlags, Acknowledgement};
 pub(super) struct Undo {
     /// Whether the episode under way may end as spurious.
     possible: bool,
-    /// Window and threshold before the reduction; `None`: they stay, since the reduction answers a mark.
+    /// Window and threshold before the reduction; `None`: they stay, since a mark came before or since.
     prior: Option<(Window, Window)>,
     /// The cumulative ACK at the reduction.
     marker: u64,
@@ -88,6 +88,12 @@ impl Undo {
     /// Every retransmission is reported as a duplicate.
     pub fn all_in_vain(&self) -> bool {
         self.possible && self.originals_end > 0 && self.copies == 0
+    }
+
+    /// A mark arrives during the episode: whatever ends it, the window stays (measured on Linux 6.12: a mark on the ACK
+    /// that undoes a timeout begins CWR with a window of one segment).
+    pub fn keep_window(&mut self) {
+        self.prior = None;
     }
 
     /// A segment is retransmitted; `nxt`: next new segment.
