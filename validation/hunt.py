@@ -274,9 +274,9 @@ def described(found: Found) -> str:
     return "\n".join([head, *(f"          {line} (Linux / ours)" for line in found.verdict.what)])
 
 
-def last() -> dict[str, Any]:
-    """Counts and seed of the last recorded hunt."""
-    found: dict[str, Any] = json.loads(LAST.read_text())
+def last(file: FilePath) -> dict[str, Any]:
+    """Counts and seed of the last recorded hunt: :data:`LAST` or :data:`LAST_LONG`."""
+    found: dict[str, Any] = json.loads(file.read_text())
     return found
 
 

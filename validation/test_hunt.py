@@ -112,13 +112,13 @@ def test_a_recorded_hunt_continues_on_another_machine(
     few, all_of_them = (["--seed", "7", "--count", count, "--record"] for count in ("2", "5"))
     hunt.main(few)
     assert judged == [0, 1]
-    assert hunt.last()["scenarios"] == 2
+    assert hunt.last(hunt.LAST)["scenarios"] == 2
     file = tmp_path / "hunts/7.jsonl"
     with file.open("a") as half:
         half.write('{"number": 2, "tra')
     hunt.main(all_of_them)
     assert judged == [0, 1, 2, 3, 4]
-    last = hunt.last()
+    last = hunt.last(hunt.LAST)
     assert (last["scenarios"], last["agree"], last["chance"], last["chaotic"]) == (5, 4, 0, 1)
     assert last["tested"] == [[0.001, 0.05]]
     assert sum(drawn for _, drawn in last["traits"].values()) >= 5
