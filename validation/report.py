@@ -302,13 +302,14 @@ or an AQM, 1 to 10 flows of mixed laws, RTTs and starts, paced or not, losses of
 300,000 with several. The judgement is the same, but 32 phases have RTTs spread over 1 %.
 
 Six disagree. Scenario 143 (DCTCP behind an outage and RED with marks) agrees to the packet since a
-mark keeps the window that an undo would give back; 178 (H-TCP with losses and duplicates) agrees in
-24 seeds a side. In 47 (Hybla with a full send buffer) Linux's program writes 10,240 segments at
-once, which take 10.25 us there, since the clock moves by 1 ns with each look at it: two of them
-find a place in a full queue. With a send buffer of 700 MB both retransmit 17,205 segments. In 82
-(BBR without SACK behind CoDel with marks), 184 (RED with marks, losses, an outage) and 284
-(duplicates) the rule is not known. The reference's receivers got more room in the course of the
-hunt, for which 121 (BBR) was judged again."""
+mark keeps the window that an undo would give back, and 184 (BIC, RED with marks, an outage) in 16
+seeds a side; 178 (H-TCP with losses and duplicates) agrees in 24 seeds a side. In 47 (Hybla with a
+full send buffer) Linux's program writes 10,240 segments at once, which take 10.25 us there, since
+the clock moves by 1 ns with each look at it: two of them find a place in a full queue. With a send
+buffer of 700 MB both retransmit 17,205 segments. The cause of 284 (Hybla with duplicates) is
+probably the same. In 82 (BBR without SACK behind CoDel with marks) the rule is not known. The
+reference's receivers got more room in the course of the hunt, for which 121 (BBR) was judged
+again."""
 
 
 def _counted(last: Mapping[str, Any], command: str) -> Iterator[str]:
