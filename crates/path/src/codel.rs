@@ -1,8 +1,9 @@
 //! CoDel, controlled delay (Nichols, Jacobson; RFC 8289): drops at departure while packets have stood
 //! in the queue for more than a target during a whole interval, ever more often as long as they do.
 //!
-//! With the rules of Linux, which differ from the RFC in the mark (below) and in the square root: each drop improves
-//! the last one's root by one step of Newton's iteration, so the second drop comes after 0.5 of an interval, not 0.71.
+//! With the rules of Linux, which differ from the RFC in the mark (below), in the clock, which counts units of 1024 ns,
+//! and in the square root: each drop improves the last one's root by one step of Newton's iteration, so the second drop
+//! comes after 0.5 of an interval, not 0.71.
 
 use std::convert::Infallible;
 
@@ -66,7 +67,8 @@ pub struct Codel {
 
 impl Codel {
     /// A queue that has seen no packet.
-    pub fn new(config: CodelConfig) -> Codel {
+    pub fn new(mut config: CodelConfig) -> Codel {
+        (config.target, config.interval) = (ticks(config.target), ticks(config.interval));
         Codel {
             config,
             first_above: None,
@@ -88,6 +90,7 @@ impl Codel {
         beside_bytes: u64,
         ledger: &mut Ledger,
     ) -> Option<Waiting> {
+        let now = ticks(now);
         let (head, may_drop) = self.next(now, fifo, beside_bytes)?;
         if self.dropping || may_drop {
             return self.first_kept((head, may_drop), now, fifo, beside_bytes, ledger);
@@ -150,7 +153,7 @@ impl Codel {
             return None;
         };
         let waiting_bytes = fifo.bytes() + beside_bytes;
-        if now.since(head.since) < self.config.target || waiting_bytes <= u64::from(self.config.mtu_bytes) {
+        if now.since(ticks(head.since)) < self.config.target || waiting_bytes <= u64::from(self.config.mtu_bytes) {
             self.first_above = None;
             return Some((head, false));
         }
@@ -182,6 +185,11 @@ impl Codel {
         let spacing = (u128::from(self.config.interval.0) * u128::from(self.root)) >> 16;
         last.after(Time(spacing as u64))
     }
+}
+
+/// A time in Linux's unit of 1024 ns, rounded down.
+fn ticks(time: Time) -> Time {
+    Time(time.as_ns() >> 10)
 }
 
 /// One step of Newton's iteration towards 1/sqrt(count), `root` (3 - count root^2) / 2, in Linux's arithmetic of 64

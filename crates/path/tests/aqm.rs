@@ -125,6 +125,16 @@ fn codel_drops_at_the_times_of_its_control_law() {
 }
 
 #[test]
+fn codels_clock_counts_units_of_1024_ns() {
+    // A wait of 5 ms and a target of 5.0009 ms are both 4,883 units, so the packet due at 10 ms is above it. (Linux 6.12,
+    // DCTCP at 2.5 Gbit/s, 160 ms: the first mark comes three packets before that of an exact clock.)
+    let config = CodelConfig { target: Time::from_ns(5_000_900), ..CodelConfig::default() };
+    let mut driver = driver(AqmConfig::Codel(config), u64::MAX >> 8);
+    overload(&mut driver, Time::ZERO, Time::from_ms(200), false);
+    assert_eq!(driver.dropped[0].0, Time::from_us(110_010));
+}
+
+#[test]
 fn codel_marks_at_the_times_of_its_control_law() {
     let mut driver = driver(codel(true), u64::MAX >> 8);
     overload(&mut driver, Time::ZERO, Time::from_ms(400), true);
