@@ -153,7 +153,9 @@ impl Codel {
             return None;
         };
         let waiting_bytes = fifo.bytes() + beside_bytes;
-        if now.since(ticks(head.since)) < self.config.target || waiting_bytes <= u64::from(self.config.mtu_bytes) {
+        if now.since(ticks(head.since)) < self.config.target
+            || waiting_bytes <= u64::from(self.config.mtu_bytes)
+        {
             self.first_above = None;
             return Some((head, false));
         }

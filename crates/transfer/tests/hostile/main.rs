@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{contents, folder, noise, program, send_at, send_to, Server};
 use lfn_transfer::{compat, send, Plan, Sending, Stream, TransferError};
-use lfn_udt::Body;
+use lfn_udt::{Body, Reason};
 use lfn_units::Rate;
 use raw::Raw;
 
@@ -160,18 +160,20 @@ fn a_killed_peer_is_noticed() {
     receiver.join().unwrap();
 }
 
-/// A list as `lfn send` announces it.
+/// A list as `lfn send` announces it. The receiver may refuse it, and close, before it has all.
 fn announce(address: &str, files: &[(String, u64)]) -> Stream {
     let mut stream = Stream::connect(address, &Plan::default(), || false).unwrap();
-    stream.write(b"lfnudt-2").unwrap();
-    stream.write(&(files.len() as u32).to_le_bytes()).unwrap();
+    let mut list = b"lfnudt-2".to_vec();
+    list.extend((files.len() as u32).to_le_bytes());
     for (name, bytes) in files {
-        stream.write(&(name.len() as u16).to_le_bytes()).unwrap();
-        stream.write(name.as_bytes()).unwrap();
-        stream.write(&bytes.to_le_bytes()).unwrap();
+        list.extend((name.len() as u16).to_le_bytes());
+        list.extend(name.as_bytes());
+        list.extend(bytes.to_le_bytes());
     }
-    stream.flush().unwrap();
-    stream
+    match stream.write(&list).and_then(|()| stream.flush()) {
+        Ok(()) | Err(TransferError::Connection { reason: Reason::Peer, .. }) => stream,
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// All messages of the receiver until it closes.
