@@ -306,10 +306,12 @@ mark keeps the window that an undo would give back, and 184 (BIC, RED with marks
 seeds a side; 178 (H-TCP with losses and duplicates) agrees in 24 seeds a side. In 47 (Hybla with a
 full send buffer) Linux's program writes 10,240 segments at once, which take 10.25 us there, since
 the clock moves by 1 ns with each look at it: two of them find a place in a full queue. With a send
-buffer of 700 MB both retransmit 17,205 segments. The cause of 284 (Hybla with duplicates) is
-probably the same. In 82 (BBR without SACK behind CoDel with marks) the rule is not known. The
-reference's receivers got more room in the course of the hunt, for which 121 (BBR) was judged
-again."""
+buffer of 700 MB both retransmit 17,205 segments. In 284 (Hybla with duplicates) the start-up's
+burst has the same effect: paced, all flows agree. In 82 (BBR without SACK behind CoDel with marks)
+the send buffer is full: Linux's program waits for a third of it and sends nothing for ten round
+trips, so the estimate of the bandwidth expires; here it refills at once. With `send_buffer = "linux
+900MB 900MB"` both agree. The reference's receivers got more room in the course of the hunt, for
+which 121 (BBR) was judged again."""
 
 
 def _counted(last: Mapping[str, Any], command: str) -> Iterator[str]:
