@@ -107,3 +107,37 @@ fn no_right_run_is_beyond_its_bounds() {
     assert!(busy > runs.len() / 5, "only {busy} of {} runs fill half of their link", runs.len());
     println!("{} runs, {busy} fill half of their link", runs.len());
 }
+
+/// A receiver that acknowledges data before they arrive, behind an outage: more is acknowledged than the link sends.
+#[test]
+fn a_receiver_that_lies_has_no_bound() {
+    let text = r#"
+schema = 1
+compat = "linux"
+duration = "505369us"
+sample = "386us"
+warmup = "156664us"
+seed = 3
+[[flow]]
+law = "copa:paper"
+ecn = true
+initial_ssthresh = "40 packets"
+misbehaves = "optimistic"
+receive_window = "500 packets"
+rtt = "35148us"
+[link]
+rate = "79817441323bit/s"
+queue = { kind = "codel", target = "2ms", ecn = true }
+router = { kind = "jetmax" }
+[[schedule]]
+at = "144391us"
+link = "forward"
+down = true
+[[schedule]]
+at = "288782us"
+link = "reverse"
+delay = "4ms"
+"#;
+    let run = run(text, &traces()).expect("it can be run");
+    assert!(run.flows[0].delivered_bytes > 0);
+}
