@@ -299,7 +299,7 @@ _HUNTED_LONG = """
 Drawn are 0.3 to 10 Gbit/s, 20 to 300 ms, packets of 1500 and 9000 bytes, buffers of 0.02 to 2 BDP
 or an AQM, 1 to 10 flows of mixed laws, RTTs and starts, paced or not, losses of data and of ACKs of
 1e-7 to 1e-3, and the other features of the hunt above; at most 3 million packets with one flow,
-300,000 with several. The judgement is the same, but 32 phases have RTTs spread over 1 %.
+300,000 with several. Verdicts follow the rules above; 32 phases have RTTs spread over 1 %.
 
 Six disagree. Scenario 143 (DCTCP behind an outage and RED with marks) agrees to the packet since a
 mark keeps the window that an undo would give back, and 184 (BIC, RED with marks, an outage) in 16

@@ -14,6 +14,8 @@ use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::rule::{Parameters, Rule, Site};
 
+/// Unit of Linux's clock for CoDel (measured).
+const UNIT: Time = Time::from_ns(1024);
 /// 1/sqrt(count) as Linux keeps it, in 2^-16.
 const ROOT_ONE: u64 = 0xffff;
 /// After a pause shorter than this many intervals, dropping resumes near the rate that it had.
@@ -68,7 +70,7 @@ pub struct Codel {
 impl Codel {
     /// A queue that has seen no packet.
     pub fn new(mut config: CodelConfig) -> Codel {
-        (config.target, config.interval) = (ticks(config.target), ticks(config.interval));
+        (config.target, config.interval) = (whole_units(config.target), whole_units(config.interval));
         Codel {
             config,
             first_above: None,
@@ -90,7 +92,7 @@ impl Codel {
         beside_bytes: u64,
         ledger: &mut Ledger,
     ) -> Option<Waiting> {
-        let now = ticks(now);
+        let now = whole_units(now);
         let (head, may_drop) = self.next(now, fifo, beside_bytes)?;
         if self.dropping || may_drop {
             return self.first_kept((head, may_drop), now, fifo, beside_bytes, ledger);
@@ -153,7 +155,7 @@ impl Codel {
             return None;
         };
         let waiting_bytes = fifo.bytes() + beside_bytes;
-        if now.since(ticks(head.since)) < self.config.target
+        if now.since(whole_units(head.since)) < self.config.target
             || waiting_bytes <= u64::from(self.config.mtu_bytes)
         {
             self.first_above = None;
@@ -185,13 +187,13 @@ impl Codel {
     /// The control law: the next drop comes interval / sqrt(count) later.
     fn after(&self, last: Time) -> Time {
         let spacing = (u128::from(self.config.interval.0) * u128::from(self.root)) >> 16;
-        last.after(Time(spacing as u64))
+        last.after(whole_units(Time(spacing as u64)))
     }
 }
 
-/// A time in Linux's unit of 1024 ns, rounded down.
-fn ticks(time: Time) -> Time {
-    Time(time.as_ns() >> 10)
+/// A time on Linux's clock: rounded down to its unit.
+fn whole_units(time: Time) -> Time {
+    Time(time.0 - time.0 % UNIT.0)
 }
 
 /// One step of Newton's iteration towards 1/sqrt(count), `root` (3 - count root^2) / 2, in Linux's arithmetic of 64
