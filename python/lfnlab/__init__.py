@@ -68,12 +68,13 @@ else:
 
     def __getattr__(name: str) -> object:
         """Imports a public name when it is first used."""
-        if name.startswith("_") and name != "__all__":
-            raise AttributeError(f"module 'lfnlab' has no attribute {name!r}")
-        elements = _import_module("lfnlab.scenario.elements").__all__
-        if name == "__all__":
-            return sorted([*_HOMES, *elements])
-        home = "scenario.elements" if name in elements else _HOMES.get(name)
+        home = _HOMES.get(name)
+        # Elements of scenarios, which take a while to import, are classes; a module is not.
+        if home is None and (name == "__all__" or name[0].isupper()):
+            elements = _import_module("lfnlab.scenario.elements").__all__
+            if name == "__all__":
+                return sorted([*_HOMES, *elements])
+            home = "scenario.elements" if name in elements else None
         if home is None:
             raise AttributeError(f"module 'lfnlab' has no attribute {name!r}")
         found = globals()[name] = getattr(_import_module(f"lfnlab.{home}"), name)

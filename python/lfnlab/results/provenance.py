@@ -31,13 +31,11 @@ def command() -> str:
 @cache
 def machine() -> dict[str, Any]:
     """Code, versions and machine of this process, the same for all of its runs."""
-    from importlib.metadata import version
-
     return {
         "code": code_version(),
         "git": _git(),
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in ("numpy", "polars")},
+        "packages": {name: _installed(name) for name in ("numpy", "polars")},
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "host": platform.node(),
         "cpu": _cpu(),
@@ -50,15 +48,25 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
+def _installed(name: str) -> str | None:
+    """The version of a package by the name of its folder; importlib.metadata takes 10 ms more."""
+    # Packaging guide, "Recording installed projects": NAME-VERSION.dist-info.
+    folders = (found for home in sys.path for found in Path(home).glob(f"{name}-*.dist-info"))
+    found = next(folders, None)
+    return found.name.removeprefix(f"{name}-").removesuffix(".dist-info") if found else None
+
+
 def _git() -> str | None:
     """The commit of the package's sources, "-dirty" where files had changed; None elsewhere."""
     import subprocess
 
-    here = Path(__file__).parent
+    here = Path(__file__).parents[3]
+    if not (here / ".git").exists():
+        return None
     describe = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
     try:
         # A package that is installed somewhere below another repository is not of it.
-        tracked = ["git", "-C", str(here), "ls-files", "--error-unmatch", Path(__file__).name]
+        tracked = ["git", "-C", str(here), "ls-files", "--error-unmatch", __file__]
         subprocess.run(tracked, capture_output=True, check=True, timeout=10)
         done = subprocess.run(describe, capture_output=True, check=True, timeout=10, text=True)
     except (OSError, subprocess.SubprocessError):
