@@ -12,11 +12,16 @@ whose peer is missing is skipped, and stays as it was. --print shows the rows an
 from __future__ import annotations
 
 import argparse
+import compileall
 import sys
+import sysconfig
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from validation import ns2
+
+import lfnlab
 
 from . import commands, compare, compare_ns, compare_udt, emulator, engine, sweep
 from .cases import ROW_1
@@ -55,6 +60,7 @@ def main() -> None:
         return
     if unknown := [part for part in asked.parts if part not in PARTS]:
         parser.error(f"no part {unknown[0]!r}; there are: {', '.join(PARTS)}")
+    compiled()
     for part in asked.parts or PARTS:
         beside, missing, measure = PARTS[part]
         if lacks := missing():
@@ -67,6 +73,12 @@ def main() -> None:
     if asked.print:
         return
     print(*lines(), sep="\n")
+
+
+def compiled() -> None:
+    """Bytecode of all modules, as after a user's first command; some environments write none."""
+    for folder in (sysconfig.get_path("purelib"), Path(lfnlab.__file__).parent):
+        compileall.compile_dir(folder, quiet=2)
 
 
 if __name__ == "__main__":
