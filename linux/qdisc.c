@@ -113,6 +113,8 @@ void qdisc_add(int socket, const char *device, const struct link *link, int coun
 	append_u64(LFNLINK_HOLD, link->hold_ns);
 	append_u64(LFNLINK_JITTER, link->jitter_ns);
 	append_u64(LFNLINK_SEED, link->jitter_seed);
+	if (link->jitter_in_order)
+		append(LFNLINK_IN_ORDER, NULL, 0);
 	if (counts_acks)
 		append(LFNLINK_ACKS, NULL, 0);
 	end(nest);

@@ -117,12 +117,14 @@ static void read_link(struct scenario *scenario, char *rest)
 			link->jitter_ns = number(value, 0);
 		else if (!strcmp(key, "jitter_seed"))
 			link->jitter_seed = number(value, 0);
+		else if (!strcmp(key, "jitter_in_order"))
+			link->jitter_in_order = number(value, 0);
 		else if (!strcmp(key, "from"))
 			link->from = at_most(value, MAX_NODES - 1);
 		else if (!strcmp(key, "to"))
 			link->to = at_most(value, MAX_NODES - 1);
 		else
-			wrong("a link has rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed, from, to", key);
+			wrong("a link has rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed, jitter_in_order, from, to", key);
 	}
 	if (!link->rate_bps)
 		wrong("a link needs", "rate_bps");

@@ -19,6 +19,7 @@ struct link {
 	int present;
 	int from, to; /* nodes */
 	uint64_t rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed;
+	int jitter_in_order;
 	char *queue; /* in the words of tc */
 	struct gaps lost, held, duplicated, unopened;
 };

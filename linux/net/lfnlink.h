@@ -20,6 +20,7 @@ enum {
 	LFNLINK_SEED,	   /* u64: of the jitter's draws, before the first packet */
 	LFNLINK_OTHER_LOSSES, /* flag: LFNLINK_LOST and LFNLINK_UNOPENED replace the lists of before. Their first gaps are
 				 those that were used: a list goes on behind as many as the link has drawn */
+	LFNLINK_IN_ORDER, /* flag: jitter lets no packet overtake another */
 	LFNLINK_FLAGS_END,
 };
 #define LFNLINK_MAX (LFNLINK_FLAGS_END - 1)

@@ -35,7 +35,8 @@ struct link {
 	struct qdisc_watchdog watchdog;
 	u64 rate_bps, delay_ns, hold_ns, jitter_ns;
 	u64 draws; /* state of xorshift64 */
-	bool acks;
+	bool acks, in_order;
+	u64 last_ns; /* arrival of the packet before, where jitter keeps the order */
 	struct choice lost, held, duplicated, unopened;
 
 	struct sk_buff *served;
@@ -163,6 +164,8 @@ static void depart(struct Qdisc *sch, u64 at_ns)
 	link->served = NULL;
 	if (link->jitter_ns)
 		arrives_ns += drawn(link, link->jitter_ns);
+	if (link->in_order)
+		arrives_ns = link->last_ns = max(link->last_ns, arrives_ns);
 	if (skb->mark) {
 		sch->q.qlen--;
 		sch->qstats.overlimits++; /* counts random losses, drops being the queue's */
@@ -275,7 +278,7 @@ static const struct nla_policy policy[LFNLINK_MAX + 1] = {
 	[LFNLINK_LOST] = { .type = NLA_BINARY }, [LFNLINK_HELD] = { .type = NLA_BINARY },
 	[LFNLINK_DUPLICATED] = { .type = NLA_BINARY }, [LFNLINK_ACKS] = { .type = NLA_FLAG },
 	[LFNLINK_UNOPENED] = { .type = NLA_BINARY }, [LFNLINK_SEED] = { .type = NLA_U64 },
-	[LFNLINK_OTHER_LOSSES] = { .type = NLA_FLAG },
+	[LFNLINK_OTHER_LOSSES] = { .type = NLA_FLAG }, [LFNLINK_IN_ORDER] = { .type = NLA_FLAG },
 };
 
 /* The packet in service has been served at the old rate until now. */
@@ -313,6 +316,8 @@ static int lfnlink_change(struct Qdisc *sch, struct nlattr *options, struct netl
 		link->draws = (nla_get_u64(said[LFNLINK_SEED]) + 1) * 0x9e3779b97f4a7c15ULL;
 	if (said[LFNLINK_ACKS])
 		link->acks = true;
+	if (said[LFNLINK_IN_ORDER])
+		link->in_order = true;
 	if (said[LFNLINK_OTHER_LOSSES]) {
 		forget(&link->lost);
 		forget(&link->unopened);

@@ -197,11 +197,12 @@ def _jitter(link: Link, seed: int) -> str:
     """Its jitter. The random numbers are Linux's own."""
     if not (jitter := link.table.get("jitter")):
         return ""
-    if jitter["kind"] != "uniform" or parse(jitter["low"], SECONDS) or jitter["keep_order"]:
-        raise _refused(f"{link.key}.jitter", "it is uniform from 0 and does not keep the order")
+    if jitter["kind"] != "uniform" or parse(jitter["low"], SECONDS):
+        raise _refused(f"{link.key}.jitter", "it is uniform from 0")
     if parse(jitter["high"], SECONDS) >= _LONGEST_JITTER_S:
         raise _refused(f"{link.key}.jitter.high", f"it is less than {_LONGEST_JITTER_S} s")
-    return f" jitter_ns={_nanoseconds(jitter['high'])} jitter_seed={seed}"
+    ordered = " jitter_in_order=1" * jitter["keep_order"]
+    return f" jitter_ns={_nanoseconds(jitter['high'])} jitter_seed={seed}{ordered}"
 
 
 def _flow(connection: Connection, network: Network, need: Need, *, ours: bool) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from lfnlab import Results, Scenario, _core, dumbbell, execute, kernel
 from lfnlab.analysis import warnings
 from lfnlab.errors import Unavailable, UsageError
 from lfnlab.results.store import run_keys
+from lfnlab.scenario.elements import Jitter
 from lfnlab.testbed import (
     linux_backend,
     linux_laws,
@@ -315,6 +317,22 @@ def test_flows_are_seen_at_the_end_of_a_run_whatever_the_interval(tmp_path: Path
 def test_a_look_changes_no_segment(tmp_path: Path) -> None:
     seen = [counted(SIZED, tmp_path / str(us), look_us=us) for us in (500, 3000, 5000, 10000)]
     assert seen == seen[:1] * 4
+
+
+@needs_build
+def test_jitter_that_keeps_the_order_lets_no_packet_overtake(tmp_path: Path) -> None:
+    base = dumbbell(rate="100Mbit/s", rtt="40ms", buffer="4bdp", duration="1s")
+    assert base.link is not None
+    out_of_order = {}
+    for keeps in (True, False):
+        link = replace(base.link, jitter=Jitter(low="0s", high="2ms", keep_order=keeps))
+        scenario = replace(base, link=link).flow("reno", size="500kB")
+        linux = linux_backend.Linux()
+        [run] = execute(scenario, out=tmp_path / str(keeps), backend=linux).runs
+        counters = run.summary["testbed"]["counters"]["b0"]
+        out_of_order[keeps] = counters.get("TCPOFOQueue", 0)
+    assert out_of_order[True] == 0
+    assert out_of_order[False] > 50
 
 
 @needs_build

@@ -43,6 +43,15 @@ def test_a_law_is_ours_unless_its_variant_is_linux(
     assert linux_laws.kernel_law(law, ours=False) == own
 
 
+def test_jitter_keeps_the_order_unless_it_says_not() -> None:
+    jitter = 'jitter = { low = "0s", high = "1ms" }\n'
+    for text, words in ((jitter, True), (jitter.replace(" }", ", keep_order = false }"), False)):
+        told_it = told(PATH.replace("[link]\n", f"[link]\n{text}") + FLOW)
+        links = [line for line in told_it if "jitter_ns=1000000" in line]
+        assert len(links) == 2
+        assert [("jitter_in_order=1" in line.split()) for line in links] == [words] * 2
+
+
 def test_a_stored_run_is_told_its_seed_and_looks_often() -> None:
     assert told(PATH + FLOW)[0] == "run duration_us=3000000 sample_us=5000 seed=1"
     slow = PATH.replace('"3s"', '"3s"\nsample = "12ms"\nseed = 9')
