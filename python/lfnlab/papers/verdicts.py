@@ -16,7 +16,7 @@ from typing import Any
 
 from lfnlab.analysis.finding import VERDICTS, Verdict
 from lfnlab.analysis.table import markdown
-from lfnlab.papers.draws import counted, said
+from lfnlab.papers.draws import counted, drawn, said
 from lfnlab.papers.paper import (
     LEAST_DRAWS,
     directory_of,
@@ -228,7 +228,8 @@ def by_choice(found: Findings) -> Iterator[str]:
 
 def draws(name: str, kept: Mapping[str, Any]) -> Iterator[str]:
     """The ranges that the draws are from, and what came of them."""
-    own = settings_of(name, quick=False)["draws"]
+    settings = settings_of(name, quick=False)
+    own = settings["draws"]
     yield from ("## Draws", "")
     yield f"`lfn paper {name} --draws` tests the claims with {own['count']} random choices from:"
     yield ""
@@ -251,6 +252,8 @@ def draws(name: str, kept: Mapping[str, Any]) -> Iterator[str]:
     known = dict.fromkeys(
         claim.partition(" ")[0] for claim in kept["full"]["findings"] if "@" in claim
     )
+    if kept["draws"]["chosen"] != [words for words, _ in drawn(name, settings)]:
+        yield from ("These draws were made before the ranges above, from others.", "")
     if left := [claim for claim in known if claim not in verdicts]:
         yield from (f"Not drawn yet: {', '.join(left)}.", "")
 
