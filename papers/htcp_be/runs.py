@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import polars as pl
 
 from lfnlab import metrics
@@ -19,9 +20,12 @@ from lfnlab.experiment.plan import Case
 from lfnlab.papers import study
 from lfnlab.papers.study import system
 from lfnlab.scenario.builder import dumbbell
+from lfnlab.scenario.elements import OnOff, ShortFlows, Traffic, Udp
+from lfnlab.scenario.quantity import BITS_PER_S, parse
 from lfnlab.statistics import interval
 
 if TYPE_CHECKING:
+    from lfnlab.metrics import FirstPassage
     from lfnlab.results.runs import Run
     from lfnlab.scenario.builder import Scenario
 
@@ -30,6 +34,10 @@ FAST_RETRANSMIT, TIMEOUT = 0, 1
 PARALLEL = ("htcp", "htcp-be")
 CONVERGING = ("reno", "hstcp", "scalable")
 METRICS = ("goodput_bps", "cov", "utilization")
+#: Load of the background by level, as a part of the rate.
+LEVELS = (0.0, 0.1, 0.25, 0.4)
+#: Directions of the background, and what of its load each has.
+WAYS: tuple[tuple[Literal["forward", "reverse"], float], ...] = (("forward", 1.0), ("reverse", 0.5))
 
 
 @dataclass(frozen=True)
@@ -105,9 +113,9 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
     """One flow by laws x levels x blocks; parallel flows; newcomers."""
     made = [
         Case(
-            base(settings, rtt, seed)
-            .with_background(level, long_flows=settings["long_flows"] if level else None)
-            .flow(system(settings, law), **flow_settings(settings)),
+            loaded(base(settings, rtt, seed), settings, level).flow(
+                system(settings, law), **flow_settings(settings)
+            ),
             {"part": "one flow", "law": law, "level": level, "rtt": rtt},
         )
         for level in settings["levels"]
@@ -118,9 +126,7 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
     part = settings["parallel"]
     made += [
         Case(
-            base({**settings, **part}, rtt, seed)
-            .with_background(part["level"], long_flows=settings["long_flows"])
-            .flow(
+            loaded(base({**settings, **part}, rtt, seed), settings, part["level"]).flow(
                 system(settings, law),
                 count=part["flows"],
                 start="uniform(0s, 1s)",
@@ -133,6 +139,43 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
         for rtt in settings["rtts"]
     ]
     return made + newcomers(settings)
+
+
+def loaded(path: Scenario, settings: Mapping[str, Any], level: int) -> Scenario:
+    """The path with background traffic of a level, and half of it in reverse.
+
+    ``background`` of the settings is "mix", short flows of five applications beside long ones;
+    "UDP bursts", four sources that send and pause for 5 s on average; or "large flows", files of
+    25 MB on average.
+    """
+    if settings["background"] == "mix":
+        return path.with_background(level, long_flows=settings["long_flows"] if level else None)
+    if not level:
+        return path
+    load_bps = LEVELS[level] * parse(settings["rate"], BITS_PER_S)
+    if settings["background"] == "UDP bursts":
+        # Each is silent half of the time.
+        return path.with_udp(
+            *(
+                Udp(
+                    direction=way,
+                    on_off=OnOff(
+                        sources=4, rate=f"{part * load_bps / 2:.0f}bit/s", burst="5s", idle="5s"
+                    ),
+                )
+                for way, part in WAYS
+            )
+        )
+    return path.with_traffic(
+        *(
+            Traffic(
+                direction=way,
+                receive_window="16MB",
+                short_flows=ShortFlows(load=f"{part * load_bps:.0f}bit/s", mean="25MB"),
+            )
+            for way, part in WAYS
+        )
+    )
 
 
 def newcomers(settings: Mapping[str, Any]) -> list[Case]:
@@ -219,6 +262,12 @@ def kept_fraction(run: Run) -> float | None:
     return kept if isinstance(kept, float) else None
 
 
+def set_window(run: Run) -> float | None:
+    """Mean window in segments that a fast retransmit sets; None without one."""
+    windows = losses(run).filter(pl.col("kind") == FAST_RETRANSMIT)["ssthresh_seg"].mean()
+    return windows if isinstance(windows, float) else None
+
+
 def growth_per_s(run: Run) -> float | None:
     """Segments that the window gains per second between one fast retransmit and the next."""
     events = losses(run)
@@ -240,7 +289,13 @@ def fairness(run: Run) -> float:
     return metrics.jain(run.goodputs)
 
 
-def newcomer_share(run: Run) -> float:
-    """Part of both flows' goodput that the second has from the warm-up on."""
-    first, second = run.goodputs
-    return second / (first + second)
+def settled(run: Run) -> FirstPassage:
+    """Time from the second flow's start until it has 90 % of the flows' mean for five seconds."""
+    t_s, _, goodputs_bps = metrics.goodput_matrix(run.table("flows"), 1.0)
+    both = ~np.isnan(goodputs_bps).any(axis=0)
+    return metrics.convergence(
+        t_s[both],
+        goodputs_bps[1, both],
+        goodputs_bps[:, both].mean(axis=0),
+        start_s=run.summary["flows"][1]["start_s"],
+    )

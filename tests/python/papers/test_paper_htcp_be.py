@@ -15,6 +15,7 @@ import pytest
 
 from lfnlab.analysis.checks import Check
 from lfnlab.analysis.finding import Finding, Verdict
+from lfnlab.metrics import FirstPassage
 from lfnlab.papers import paper, verdicts
 from lfnlab.papers.paper import Reproduction
 from lfnlab.results.runs import Results, Run
@@ -146,8 +147,50 @@ def test_kept_fraction_and_growth_of_known_losses(tiny: Reproduction, tmp_path: 
     run = Run(tmp_path, 1, {})
     # The loss in the warm-up does not count; the timeout keeps no window.
     assert runs.kept_fraction(run) == pytest.approx((0.5 + 0.8 + 0.5) / 3)
+    assert runs.set_window(run) == pytest.approx((50.0 + 160.0 + 25.0) / 3)
     # 50 to 200 in 10 s; what follows the timeout or leads to it does not count.
     assert runs.growth_per_s(run) == pytest.approx(15.0)
+
+
+def test_a_newcomer_has_settled_when_it_holds_its_share(tiny: Reproduction, tmp_path: Path) -> None:
+    """It begins at 2 s, and has as much as the first from 4 s on."""
+    runs: Any = sys.modules["papers_htcp_be.runs"]
+    t_s = [float(t) for t in range(13)]
+    first = [1e6 * t for t in t_s]
+    second = [1e5 * max(0.0, min(t, 4.0) - 2.0) + 1e6 * max(0.0, t - 4.0) for t in t_s]
+    pl.DataFrame(
+        {
+            "t_s": [*t_s, *t_s[2:]],
+            "flow": [0] * 13 + [1] * 11,
+            "delivered_bytes": [*first, *second[2:]],
+        }
+    ).write_parquet(tmp_path / "flows.parquet")
+    (tmp_path / "summary.json").write_text('{"flows": [{"start_s": 0.0}, {"start_s": 2.0}]}')
+    found = runs.settled(Run(tmp_path, 1, {}))
+    assert (found.value, found.censored) == (3.0, False), "the first of five such seconds"
+
+
+def test_the_end_of_a_run_decides_no_order(tiny: Reproduction) -> None:
+    claims = sys.modules["papers_htcp_be"]
+    soon, late, never = FirstPassage(5.0), FirstPassage(9.0), FirstPassage(20.0, censored=True)
+    assert claims.sooner([soon] * 3, [late] * 3).so is True
+    assert claims.sooner([late] * 3, [soon] * 3).so is False
+    assert claims.sooner([late] * 3, [never] * 3).so is True
+    assert claims.sooner([never] * 3, [late] * 3).so is False
+    assert claims.sooner([never] * 3, [never] * 3).so is None
+    assert claims.sooner([soon] * 9 + [never], [never] * 10).so is True
+
+
+@pytest.mark.parametrize("kind", ["mix", "UDP bursts", "large flows"])
+def test_every_kind_of_background_is_a_scenario(tiny: Reproduction, kind: str) -> None:
+    runs: Any = sys.modules["papers_htcp_be.runs"]
+    settings = tomllib.loads((ROOT / "full.toml").read_text()) | {"background": kind}
+    bare = runs.base(settings, "10ms", 1)
+    loaded = [runs.loaded(bare, settings, level).flow("reno") for level in settings["levels"]]
+    assert loaded[0] == bare.with_background(0).flow("reno") or loaded[0] == bare.flow("reno")
+    for scenario in loaded:
+        scenario.check()
+    assert len({scenario.to_toml() for scenario in loaded}) == 4
 
 
 def test_a_changed_verdict_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
