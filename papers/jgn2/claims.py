@@ -8,7 +8,7 @@ do not list it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lfnlab import metrics
-from lfnlab.analysis.checks import Check, Known, above, agreed, below, every, named, negated, within
+from lfnlab.analysis.checks import Check, Known, above, below, every, named, negated, within
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.figures import plot
 from lfnlab.figures.cells import cells
@@ -28,6 +28,7 @@ from lfnlab.papers.paper import (
     judged,
     studies,
 )
+from lfnlab.papers.study import system
 from lfnlab.scenario.quantity import BITS_PER_S, parse
 from lfnlab.statistics import Interval, interval, paired
 
@@ -78,7 +79,8 @@ def j1(study: Study) -> Finding:
     """One flow at 180 ms: who comes back after losses.
 
     "The maximum" is 90 % of the rate, "alike" the same second, "very low" a fifth of the rate over
-    the last third.
+    the last third. A flow that never falls below 80 % keeps the maximum, and so regains it. The
+    paper shows one run, so all but the last is to be so in most runs.
     """
     laws = ("reno", "hstcp", "scalable")
     top, end_s = full_mbps(study), study.settings["international"]["duration_s"]
@@ -89,6 +91,8 @@ def j1(study: Study) -> Finding:
         for t_s, mbps in study.courses("figure 2", law):
             rose_s = first(t_s, mbps >= 0.9 * top)
             fallen_s = first(t_s, (t_s > rose_s) & (mbps < 0.8 * top))
+            if math.isinf(fallen_s):
+                fallen_s = rose_s
             risen[law].append(rose_s)
             back[law].append(first(t_s, (t_s > fallen_s) & (mbps >= 0.9 * top)))
             late[law].append(float(mbps[t_s > 2 * end_s / 3].mean()))
@@ -104,14 +108,14 @@ def j1(study: Study) -> Finding:
         + ", ".join(f"{law} {with_interval(interval(late[law]))}" for law in laws)
         + " Mbit/s",
         {
-            "not all reach the maximum in slow start, or not at one time": agreed(
+            "not all reach the maximum in slow start, or not at one time": mostly(
                 max(times) <= min(times) + 1 for times in zip(*risen.values(), strict=True)
             ),
             "Standard TCP keeps more than a fifth of the rate": below(
                 interval(late["reno"]), 0.2 * top
             ),
-            "HSTCP does not regain the maximum": agreed(map(math.isfinite, back["hstcp"])),
-            "Scalable does not regain the maximum": agreed(map(math.isfinite, back["scalable"])),
+            "HSTCP does not regain the maximum": mostly(map(math.isfinite, back["hstcp"])),
+            "Scalable does not regain the maximum": mostly(map(math.isfinite, back["scalable"])),
         },
     )
 
@@ -143,9 +147,9 @@ def j2(study: Study) -> Finding:
     ]
     tests = {
         "FAST does not drop: it keeps alpha packets in the queue, and the buffer has room for "
-        "more": agreed(map(math.isfinite, drops)),
+        "more": mostly(map(math.isfinite, drops)),
         "FAST recovers slowly: far from its goal it gains a quarter of alpha, 50 segments, a round "
-        "trip; with eq. (3), which gains alpha, it needs less time": agreed(
+        "trip; with eq. (3), which gains alpha, it needs less time": mostly(
             seconds <= 10 for seconds in fallen or [0.0]
         ),
         "BIC jumps": below(steps, 0.25),
@@ -156,8 +160,10 @@ def j2(study: Study) -> Finding:
         said.append(
             f"UDT's mean is {with_interval(mean, 100)} % of the rate, its CoV {with_interval(cov)}"
         )
-        tests["UDT is not high"] = above(mean, 0.8)
-        tests["UDT is not steady"] = below(cov, 0.1)
+        version = system(study.settings, UDT)
+        doubt = " (no trace of it exists to hold it against)" * (version == "udt:2")
+        tests[f"{version} is not high{doubt}"] = above(mean, 0.8)
+        tests[f"{version} is not steady{doubt}"] = below(cov, 0.1)
     return finding(
         study,
         "J2",
@@ -167,6 +173,11 @@ def j2(study: Study) -> Finding:
         "; ".join(said),
         tests,
     )
+
+
+def mostly(of_runs: Iterable[bool]) -> Check:
+    """Whether something is so in more than half of the runs."""
+    return above(interval(map(float, of_runs)), 0.5)
 
 
 def largest_step(mbps: Floats) -> float:
@@ -282,10 +293,10 @@ def j4(study: Study) -> Finding:
                 "FAST's mean on the long path is not below that of",
                 {law: below(paired(mean["fast"], mean[law]), 0.0) for law in others},
             ),
-            "BIC does not recover before HSTCP": agreed(
+            "BIC does not recover before HSTCP": mostly(
                 bic < hstcp for bic, hstcp in zip(again["bic"], again["hstcp"], strict=True)
             ),
-            "HSTCP does not recover": agreed(map(math.isfinite, again["hstcp"])),
+            "HSTCP does not recover": mostly(map(math.isfinite, again["hstcp"])),
             **named(
                 "at the switch back above a fifth of the rate, although packets overtake earlier "
                 "ones",
@@ -293,7 +304,7 @@ def j4(study: Study) -> Finding:
             ),
             **named(
                 "more than 10 s to recover",
-                {law: agreed(seconds <= 10 for seconds in home[law]) for law in others},
+                {law: mostly(seconds <= 10 for seconds in home[law]) for law in others},
             ),
         }
         | ({"UDT is affected": below(interval(lost[UDT]), 0.05)} if UDT in study.laws else {}),
@@ -309,7 +320,7 @@ def j5(study: Study) -> Finding:
     """The path becomes narrow, and wide again.
 
     "Adapt" is 80 % of the rate over the last 30 s of the narrow path and the last 10 s of all; who
-    is "fastest" has the highest mean over the ten seconds from each switch.
+    is "fastest" has the highest mean over the ten seconds from either switch.
     """
     part, name, top = study.settings["switch"], "figure 4, rate", full_mbps(study)
     narrow = parse(part["rate"], BITS_PER_S) / 1e6
@@ -323,7 +334,6 @@ def j5(study: Study) -> Finding:
         ]
         for law in study.laws
     }
-    sums = {law: [a + b for a, b in zip(*parts, strict=True)] for law, parts in quick.items()}
     mean = {law: study.means(name, law, at_s, end_s) for law in study.laws}
     adapted = {
         law: every((above(interval(low[law]), 0.8 * narrow), above(interval(high[law]), 0.8 * top)))
@@ -334,10 +344,11 @@ def j5(study: Study) -> Finding:
     }
     tests = named("below 80 % of the rate", adapted) | named("FAST is not below", lowest)
     if UDT in study.laws:
-        tests |= named(
-            "UDT is no faster than",
-            {law: above(paired(sums[UDT], sums[law]), 0.0) for law in study.tcps},
-        )
+        for i, when_ in enumerate(("to the narrow path", "back")):
+            tests |= named(
+                f"at the switch {when_} UDT is no faster than",
+                {law: above(paired(quick[UDT][i], quick[law][i]), 0.0) for law in study.tcps},
+            )
     return finding(
         study,
         "J5",
@@ -383,8 +394,8 @@ def j6(study: Study) -> Finding:
         f"{rank_correlation(paper, totals):+.2f}; less than either: {listed(ours) or 'none'}; "
         f"{len(theirs & ours)} of the paper's",
         {
-            "other mixes have less. A guess: two flows fill the link here, so totals differ "
-            "little; the paper's are 29 to 83 % of the rate, on hosts of 2005": every(as_theirs)
+            "other mixes have less. A guess: here each two flows have much more than the paper's, "
+            "which are 29 to 83 % of the rate, on hosts of 2005": every(as_theirs)
         },
     )
 
@@ -392,22 +403,29 @@ def j6(study: Study) -> Finding:
 def j7() -> Finding:
     """10 Gbit/s take an hour and forty minutes without a loss: the time from one to the next.
 
-    A mean window of 1.2/p^0.5 segments, at 100 ms and 1500 bytes.
+    A mean window of 1.2/p^0.5 segments, at 100 ms and 1500 bytes. RFC 3649, which the paper cites,
+    has these 100 minutes as the time between losses; the other reading is the time to grow.
     """
     window = 10e9 * 0.1 / (8 * 1500)
     minutes = (window / 1.2) ** 2 * 8 * 1500 / 10e9 / 60
+    growth = window * 0.1 / 60
     return decided(
         "J7",
         "Introduction",
         "to fill 10 Gbit/s at 100 ms with 1500-byte packets Standard TCP needs an hour and forty "
         "minutes without a single loss",
-        f"{minutes:.0f} minutes from one loss to the next",
+        f"{minutes:.0f} minutes from one loss to the next, as RFC 3649 has it. By the other "
+        f"reading, that of C12, a window of {window:.0f} segments takes {growth:.0f} minutes from "
+        f"one segment on, {growth / 2:.0f} from half of it, which are not the paper's",
         {"the arithmetic gives another time": 95 <= minutes < 105},
     )
 
 
 def j8(study: Study) -> Finding:
-    """Mis-ordering affects every protocol: it costs a twentieth of the goodput or more."""
+    """Whether mis-ordering costs every protocol a twentieth of its goodput or more.
+
+    The paper asks how mis-ordering affects them, and claims nothing: the answer is ours.
+    """
     own = study.settings["misordering"]
     goodputs = {
         law: [
@@ -423,8 +441,8 @@ def j8(study: Study) -> Finding:
     return finding(
         study,
         "J8",
-        "Introduction",
-        "packet mis-ordering affects the performance of the high-speed transport protocols",
+        "Section 2, a question",
+        "no claim: the paper asks how packet mis-ordering affects the high-speed protocols",
         f"one packet in {1 / own['part']:g} comes {own['delay']} late: "
         + ", ".join(
             f"{law} {with_interval(interval(disorderly))} of {interval(orderly).mean:.0f}"

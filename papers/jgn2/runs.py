@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from lfnlab import metrics
 from lfnlab.experiment.plan import Case
@@ -35,6 +36,8 @@ TABLE_2 = (
 )
 #: Of the paper's link.
 PAPER_MBPS = 1000.0
+#: A probability of loss; a link has one below 1.
+EVERYTHING = 0.999999
 Pair = tuple[str, str]
 Totals = dict[Pair, float]
 PAPER: Totals = {
@@ -64,8 +67,12 @@ class Study(study.Study):
         return self.having(**factors(part, law, other, ratio))
 
     def courses(self, part: str, law: str) -> list[tuple[Floats, Floats]]:
-        """Ends of seconds, and the goodput of the one flow in Mbit/s, of each run."""
-        return [course(run) for run in self.runs(part, law)]
+        """Ends of seconds, and the rate of the one flow in Mbit/s, of each run.
+
+        Of Figure 2 the throughput at the bottleneck, of Figure 4 the goodput.
+        """
+        of = throughput if part == "figure 2" else course
+        return [of(run) for run in self.runs(part, law)]
 
     def course(self, part: str, law: str) -> tuple[Floats, Floats]:
         """The same of the first run."""
@@ -96,6 +103,18 @@ def course(run: Run) -> tuple[Floats, Floats]:
     return t_s, np.nan_to_num(goodputs_bps[0]) / 1e6
 
 
+def throughput(run: Run) -> tuple[Floats, Floats]:
+    """Ends of seconds, and what the bottleneck sent in Mbit/s, with headers.
+
+    Goodput in order has a hole where a segment is lost, and a peak where it is repaired.
+    """
+    sent = run.table("queues").filter(pl.col("link") == 0).sort("t_s")
+    t_s, sent_bytes = (sent[name].to_numpy().astype(float) for name in ("t_s", "sent_bytes"))
+    edges = np.arange(0.0, round(t_s[-1]) + 1.0)
+    at_edges = np.interp(edges, np.append(0.0, t_s), np.append(0.0, sent_bytes))
+    return edges[1:], np.diff(at_edges) * 8.0 / 1e6
+
+
 def factors(part: str, law: str, other: str = "", ratio: float = 1) -> dict[str, str | float]:
     """The factors that distinguish runs."""
     return {"part": part, "law": law, "other": other, "ratio": ratio}
@@ -104,16 +123,14 @@ def factors(part: str, law: str, other: str = "", ratio: float = 1) -> dict[str,
 def cases(settings: Mapping[str, Any]) -> list[Case]:
     """Figures 2, 3, 4(a), 4(b), Table 2, and packets that are held up."""
     seeds, laws = range(1, settings["seeds"] + 1), settings["laws"]
-    far, ratios = settings["international"], settings["ratios"]
+    ratios = settings["ratios"]
     made = [
         Case(
-            path({**settings, **far}, far["rtt"], far["duration_s"], 0, seed).flow(
-                system(settings, law)
-            ),
+            international(settings, seed).flow(system(settings, law)),
             factors("figure 2", law),
         )
         for law in ["reno", *laws]
-        for seed in range(1, far["seeds"] + 1)
+        for seed in range(1, settings["international"]["seeds"] + 1)
     ]
     for kind in ("delay", "rate"):
         made += [
@@ -159,13 +176,24 @@ def misordered_cases(settings: Mapping[str, Any]) -> list[Case]:
 def matrix_cases(settings: Mapping[str, Any], seed: int, part: str = "table 2") -> list[Case]:
     """Each two protocols on the domestic path."""
     matrix, made = settings["matrix"], []
-    base = path(settings, settings["domestic"], matrix["duration_s"], matrix["warmup_s"], seed)
+    base = path(
+        {**settings, **matrix}, matrix["rtt"], matrix["duration_s"], matrix["warmup_s"], seed
+    )
     for one, other in pairs(settings["laws"]):
         scenario = base.flow(system(settings, one), start="uniform(0s, 1s)").flow(
             system(settings, other), start="uniform(0s, 1s)"
         )
         made.append(Case(scenario, factors(part, one, other)))
     return made
+
+
+def international(settings: Mapping[str, Any], seed: int) -> Scenario:
+    """The path of Figure 2, which loses packets from a time on."""
+    far = settings["international"]
+    from_s, loss = far["loss_from_s"], far["loss"]
+    own = {**settings, **far, "loss": 0.0 if from_s else loss}
+    base = path(own, far["rtt"], far["duration_s"], 0, seed)
+    return base.with_changes(Change(at=f"{from_s}s", link="forward", loss=loss)) if from_s else base
 
 
 def path(
@@ -192,7 +220,10 @@ def buffer(settings: Mapping[str, Any], rtt: str) -> str:
 
 
 def switched(settings: Mapping[str, Any], law: str, kind: str) -> Scenario:
-    """A flow that leaves the domestic path for one of another delay or rate, and comes back."""
+    """A flow that leaves the domestic path for one of another delay or rate, and comes back.
+
+    From each switch on the new path may lose everything for a while.
+    """
     part, rtt, rate = settings["switch"], settings["domestic"], settings["rate"]
     other = (part["rtt"], rate) if kind == "delay" else (rtt, part["rate"])
     links = [
@@ -207,6 +238,13 @@ def switched(settings: Mapping[str, Any], law: str, kind: str) -> Scenario:
         )
         for name, rtt_, rate_ in (("domestic", rtt, rate), ("emulator", *other))
     ]
+    changes = []
+    for at_s, name in ((part["at_s"], "emulator"), (part["back_s"], "domestic")):
+        changes.append(Change(at=f"{at_s}s", flow="test", route=(name,)))
+        if part["outage_s"]:
+            until_s = at_s + part["outage_s"]
+            changes.append(Change(at=f"{at_s}s", link=name, loss=EVERYTHING))
+            changes.append(Change(at=f"{until_s}s", link=name, loss=settings["loss"]))
     return (
         graph(
             *links,
@@ -221,10 +259,7 @@ def switched(settings: Mapping[str, Any], law: str, kind: str) -> Scenario:
             receive_window=part["window"],
             start="uniform(0s, 1s)",
         )
-        .with_changes(
-            Change(at=f"{part['at_s']}s", flow="test", route=("emulator",)),
-            Change(at=f"{part['back_s']}s", flow="test", route=("domestic",)),
-        )
+        .with_changes(*changes)
     )
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+import polars as pl
 import pytest
 
 from lfnlab.analysis.checks import Check
 from lfnlab.analysis.finding import Verdict
 from lfnlab.experiment.run import execute
 from lfnlab.papers import paper
+from lfnlab.results.runs import Run
 from marks import faults
 
 if TYPE_CHECKING:
@@ -126,3 +128,63 @@ def test_first_time(claims: Any) -> None:
     t_s = np.array([1.0, 2.0, 3.0])
     assert claims.first(t_s, t_s > 1.5) == 2.0
     assert math.isinf(claims.first(t_s, t_s > 9))
+
+
+def test_most_runs_are_more_than_half_of_them(claims: Any) -> None:
+    assert claims.mostly([True] * 3).so is True
+    assert claims.mostly([True] * 27 + [False] * 3).so is True
+    assert claims.mostly([True, True, False]).so is None
+    assert claims.mostly([True] * 15 + [False] * 15).so is None
+    assert claims.mostly([False] * 28 + [True] * 2).so is False
+    assert claims.mostly([True]).so is None, "one run says nothing about most"
+
+
+def test_throughput_at_the_bottleneck_has_no_hole_where_a_segment_is_lost(
+    claims: Any, tmp_path: Path
+) -> None:
+    """A megabit each tenth of a second; in the second second none of it is acknowledged."""
+    t_s = np.arange(1, 31) / 10
+    pl.DataFrame(
+        {"t_s": [*t_s, *t_s], "link": [0] * 30 + [1] * 30, "sent_bytes": [*t_s * 1.25e6, *t_s]}
+    ).write_parquet(tmp_path / "queues.parquet")
+    t_s = np.append(0.0, t_s)
+    delivered = np.where((t_s > 1) & (t_s <= 2), 1.0, t_s) * 1.25e6
+    pl.DataFrame({"t_s": t_s, "flow": [0] * 31, "delivered_bytes": delivered}).write_parquet(
+        tmp_path / "flows.parquet"
+    )
+    runs = sys.modules["papers_jgn2.runs"]
+    ends_s, mbps = runs.throughput(Run(tmp_path, 1, {}))
+    assert list(ends_s) == [1.0, 2.0, 3.0]
+    assert mbps == pytest.approx([10.0] * 3)
+    assert runs.course(Run(tmp_path, 1, {}))[1] == pytest.approx([10.0, 0.0, 20.0])
+
+
+def test_a_switch_loses_for_as_long_as_it_is_told(claims: Any) -> None:
+    runs: Any = sys.modules["papers_jgn2.runs"]
+    settings = tiny_settings()
+    settings["switch"] |= {"outage_s": 1.5}
+    made = runs.switched(settings, "bic", "delay")
+    seen = [(change.at, change.link, change.route) for change in made.schedule]
+    assert seen == [
+        ("30s", None, ("emulator",)),
+        ("30s", "emulator", ()),
+        ("31.5s", "emulator", ()),
+        ("60s", None, ("domestic",)),
+        ("60s", "domestic", ()),
+        ("61.5s", "domestic", ()),
+    ]
+    made.check()
+    settings["switch"]["outage_s"] = 0
+    assert len(runs.switched(settings, "bic", "delay").schedule) == 2
+
+
+def test_losses_of_the_international_path_begin_when_they_are_told(claims: Any) -> None:
+    runs: Any = sys.modules["papers_jgn2.runs"]
+    settings = tiny_settings()
+    assert runs.international(settings, 1).schedule == ()
+    assert runs.international(settings, 1).link.loss == 1e-3
+    settings["international"]["loss_from_s"] = 20
+    late = runs.international(settings, 1)
+    (change,) = late.schedule
+    assert (late.link.loss, change.at, change.link, change.loss) == (0.0, "20s", "forward", 1e-3)
+    late.flow("bic").check()
