@@ -1,7 +1,8 @@
 """Future work of the Westwood+ paper: its decrease with the probing of other laws.
 
 Reno's is Westwood+ itself, Scalable's the paper's own ``westwood-s``, H-TCP's is ``htcp-be``, whose
-filter is another; those of HSTCP and CUBIC are laws in Python (``laws.py``). Each meets the burst
+filter is another; those of HSTCP and CUBIC are laws in Python (``laws.py``). Beside them are
+Scalable TCP and HSTCP themselves, with which the paper wants to compare. Each meets the burst
 of UDP of Figures 6 to 9, and shares a link with two of its kind as in Figures 11 to 16.
 """
 
@@ -52,6 +53,8 @@ PROBINGS: dict[str, str | type[Law]] = {
     "H-TCP's": "htcp-be",
     "HSTCP's": WestwoodHstcp,
     "CUBIC's": WestwoodCubic,
+    "Scalable TCP itself": "scalable",
+    "HSTCP itself": "hstcp",
 }
 
 
@@ -169,8 +172,9 @@ def sent_again(run: Run) -> float:
 
 
 def jain_mean(study: Study, law: str) -> Any:
-    """Jain's index of three flows in seconds, mean over time."""
-    return study.each("three", law, lambda run: float(jain_after(run).mean()))
+    """Jain's index of three flows, mean over time."""
+    bin_s = study.settings["three"]["bin_s"]
+    return study.each("three", law, lambda run: float(jain_after(run, bin_s).mean()))
 
 
 def back_after(study: Study, law: str) -> str:

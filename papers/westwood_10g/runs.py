@@ -276,9 +276,9 @@ def window_mean(study: Study, law: str) -> Interval:
     )
 
 
-def jain_after(run: Run) -> NDArray[np.float64]:
-    """Jain's index of the three flows in each second after the warm-up."""
+def jain_after(run: Run, bin_s: float) -> NDArray[np.float64]:
+    """Jain's index of the three flows in each bin after the warm-up."""
     start_s = run.summary["warmup_s"]
     over: NDArray[np.float64]
-    over = metrics.jain_over_time(run.table("flows"), 1.0, start_s=start_s)["jain"].to_numpy()
+    over = metrics.jain_over_time(run.table("flows"), bin_s, start_s=start_s)["jain"].to_numpy()
     return over
