@@ -3,6 +3,9 @@
 A check is so, or not, or open: its interval covers the bound, or the runs differ. A check of many
 comparisons keeps the one that is furthest on the wrong side, in half-widths of its interval: it
 decides a check that fails, and is the closest call of one that passes.
+
+The checks of one claim are a family (:func:`family`): a claim that compares many means fails by
+chance more often than each of them.
 """
 
 from __future__ import annotations
@@ -12,10 +15,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from lfnlab.statistics import finite
+from lfnlab.statistics import finite, student_t
 
 if TYPE_CHECKING:
     from lfnlab.statistics import Interval
+
+
+LEVEL = 0.05
+"""One less the confidence of an interval."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,13 @@ class Bound:
             return 0.0
         return far / self.half if self.half else math.copysign(math.inf, far or -1.0)
 
+    def fails_among(self, count: int) -> bool:
+        """Whether the mean is on the wrong side by its interval of 1 - 0.05 / ``count``."""
+        if self.half is None:
+            return False
+        wider = student_t(self.n - 1, 1 - LEVEL / count) / student_t(self.n - 1, 1 - LEVEL)
+        return self.margin <= -wider
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -59,10 +73,13 @@ class Check:
 
     so: bool | None
     seen: Bound | Agreement | None = None
+    of: int = 0
+    """How many means it compares with bounds."""
 
     def to_json(self) -> dict[str, bool | float | int | None]:
-        """``{"so"}``, with what decides it in the same object."""
+        """``{"so"}``, with what decides it in the same object, and of how many means it is one."""
         seen = {} if self.seen is None else asdict(self.seen)
+        seen |= {"of": self.of or None}
         return {"so": self.so, **{key: value for key, value in seen.items() if value is not None}}
 
 
@@ -73,13 +90,13 @@ Known = Check | bool
 def above(value: Interval, bound: float) -> Check:
     """Whether a mean exceeds ``bound``; open if its interval covers it, or is of one run."""
     seen = Bound(value.mean, finite(value.half), value.n, above=bound)
-    return Check(True if value.low > bound else False if value.high <= bound else None, seen)
+    return Check(True if value.low > bound else False if value.high <= bound else None, seen, 1)
 
 
 def below(value: Interval, bound: float) -> Check:
     """Whether a mean is less than ``bound``; open if its interval covers it."""
     seen = Bound(value.mean, finite(value.half), value.n, below=bound)
-    return Check(True if value.high < bound else False if value.low >= bound else None, seen)
+    return Check(True if value.high < bound else False if value.low >= bound else None, seen, 1)
 
 
 def within(value: Interval, low: float, high: float) -> Check:
@@ -100,7 +117,8 @@ def every(known: Iterable[Known]) -> Check:
     values = [one.so for one in checks]
     so = False if False in values else None if None in values else True
     seen = [one.seen for one in checks if one.so is so and one.seen is not None]
-    return Check(so, min(seen, key=lambda one: one.margin, default=None))
+    closest = min(seen, key=lambda one: one.margin, default=None)
+    return Check(so, closest, sum(one.of for one in checks))
 
 
 def negated(known: Check) -> Check:
@@ -108,7 +126,25 @@ def negated(known: Check) -> Check:
     seen = known.seen
     if isinstance(seen, Bound):
         seen = replace(seen, above=seen.below, below=seen.above)
-    return Check(None if known.so is None else not known.so, seen)
+    return Check(None if known.so is None else not known.so, seen, known.of)
+
+
+def family(checks: Mapping[str, Check]) -> dict[str, Check]:
+    """The checks of one claim, none of which fails by chance with more than 1/40 for all of them.
+
+    One check that fails is enough to deny a claim. So it fails only if its mean is on the wrong
+    side by an interval of 1 - 0.05 / m (Bonferroni), where the claim compares m means with bounds;
+    else it is open. A claim holds only if all checks are so. That happens by chance no more often
+    than the least probable of them, so each passes by its interval of 95 % (an intersection-union
+    test: Berger 1982). Either verdict is then wrong with a probability of at most 1/40.
+    """
+    count = sum(one.of for one in checks.values())
+
+    def held(one: Check) -> Check:
+        denies = not isinstance(one.seen, Bound) or one.seen.fails_among(count)
+        return one if one.so is not False or denies else replace(one, so=None)
+
+    return {said: held(one) for said, one in checks.items()}
 
 
 def named(said: str, known: Mapping[str, Check]) -> dict[str, Check]:

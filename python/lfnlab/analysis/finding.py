@@ -33,3 +33,5 @@ class Finding:
     verdict: Verdict
     cause: str = ""
     tests: Mapping[str, Check] = field(default_factory=dict)
+    seen: str = ""
+    """Of a paper's claim a digest of its runs and ``ours``: findings with the same count once."""

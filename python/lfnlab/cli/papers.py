@@ -170,8 +170,9 @@ def _draw(name: str, part: str | None, *, accept: bool, out: Path, jobs: Jobs) -
     with bar() as progress:
         found = draws.draw(name, out=out, part=part, jobs=jobs, progress=progress)
     say(*plain(found.table()), sep="\n")
+    seen = found.seen()
     for claim, verdicts in found.verdicts().items():
-        say(f"{claim}: {draws.counted(verdicts)}")
+        say(f"{claim}: {draws.counted(verdicts, seen[claim])}")
     if accept:
         say(f"accepted: {draws.accept(name, found)}")
     return OK

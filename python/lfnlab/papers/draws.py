@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,10 +48,14 @@ class Draws:
 
     def verdicts(self) -> dict[str, list[Verdict]]:
         """The verdicts on each claim, a draw each."""
-        return {
-            finding.claim: [draw.findings[i].verdict for draw in self.draws]
-            for i, finding in enumerate(self.draws[0].findings)
-        }
+        return {claim: [d.findings[i].verdict for d in self.draws] for i, claim in self._claims()}
+
+    def seen(self) -> dict[str, list[str]]:
+        """Of each claim the digests of its runs, a draw each."""
+        return {claim: [d.findings[i].seen for d in self.draws] for i, claim in self._claims()}
+
+    def _claims(self) -> Iterator[tuple[int, str]]:
+        return enumerate(finding.claim for finding in self.draws[0].findings)
 
     def table(self) -> Table:
         """A row a draw: its choices, its verdicts."""
@@ -66,9 +70,12 @@ class Draws:
         )
 
 
-def counted(verdicts: Sequence[str]) -> str:
-    """In how many draws a claim holds, in words: "holds in 17 of 20, undecided in 2"."""
-    counts = Counter(verdicts)
+def counted(verdicts: Sequence[Verdict], seen: Sequence[str] = ()) -> str:
+    """In how many draws a claim holds, in words: "holds in 17 of 20, undecided in 2".
+
+    Draws with the same runs count once, where ``seen`` has their digests.
+    """
+    counts = Counter(verdicts := paper.once(verdicts, seen))
     others = [f"{verdict} in {counts[verdict]}" for verdict in VERDICTS[1:] if counts[verdict]]
     return ", ".join([f"holds in {counts['holds']} of {len(verdicts)}", *others])
 
@@ -134,19 +141,20 @@ def draw(
     made = []
     for n, (words, chosen) in enumerate(drawn(name, settings), 1):
         study = study_of(chosen, runner, f"draw {n}")
-        made.append(Draw(words, [claim(study) for claim in claims]))
+        made.append(Draw(words, paper.tested(claims, study)))
     return Draws(made, study.results)
 
 
 def accept(name: str, found: Draws) -> Path:
     """Keep the verdicts of the draws for the pages, beside those of other parts."""
-    before = paper.expected(name).get("draws", {}).get("verdicts", {})
+    before = paper.expected(name).get("draws", {})
     return paper.expect(
         name,
         "draws",
         {
             "command": f"lfn paper {name} --draws",
             "chosen": [dict(one.chosen) for one in found.draws],
-            "verdicts": before | found.verdicts(),
+            "verdicts": before.get("verdicts", {}) | found.verdicts(),
+            "seen": before.get("seen", {}) | found.seen(),
         },
     )

@@ -21,11 +21,11 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lfnlab.analysis.checks import Known, check
+from lfnlab.analysis.checks import Known, check, family
 from lfnlab.analysis.finding import Finding, Verdict
 from lfnlab.analysis.table import Table
 from lfnlab.errors import LabError, Unavailable
@@ -82,7 +82,9 @@ def hash_of(results: Results) -> str:
 def decided(
     claim: str, where: str, says: str, ours: str, tests: Mapping[str, Known], cause: str = ""
 ) -> Finding:
-    """A claim that holds if every test does.
+    """A claim that holds if every test does; each verdict is wrong with 1/40 at most.
+
+    That is so for all tests of the claim together: :func:`lfnlab.analysis.checks.family`.
 
     Args:
         claim: its name.
@@ -92,7 +94,7 @@ def decided(
         tests: by what is so where the test fails.
         cause: why, if it does not hold; default the tests that fail.
     """
-    checks = {said: check(known) for said, known in tests.items()}
+    checks = family({said: check(known) for said, known in tests.items()})
 
     def found(verdict: Verdict, cause: str = "") -> Finding:
         return Finding(claim, where, says, ours, verdict, cause, checks)
@@ -104,18 +106,26 @@ def decided(
     return found("holds")
 
 
-#: So many draws with one verdict count. A test of a draw fails by chance with a probability of 1/40
-#: at most, in three of twenty draws with 1.3 %.
+#: So many draws with one verdict count. The verdict on a draw is wrong by chance with a probability
+#: of 1/40 at most, in three of twenty draws with 1.3 %.
 LEAST_DRAWS = 3
 
 
 def overall(
     reference: Verdict, varied: Iterable[Verdict], drawn: Iterable[Verdict] = ()
 ) -> Verdict:
-    """The verdict over all values of a choice: "depends" if the decided ones differ."""
+    """The verdict over all values of a choice: "depends" if the decided ones differ.
+
+    ``drawn`` has the draws with runs of their own: :func:`once`.
+    """
     often = [verdict for verdict, n in Counter(drawn).items() if n >= LEAST_DRAWS]
     known = {one for one in (reference, *varied, *often) if one in ("holds", "does not hold")}
     return "depends" if len(known) > 1 else reference
+
+
+def once(verdicts: Sequence[Verdict], seen: Sequence[str]) -> list[Verdict]:
+    """The verdicts, one of those that are from the same runs; all, where ``seen`` is empty."""
+    return list(dict(zip(seen, verdicts, strict=True)).values()) if seen else list(verdicts)
 
 
 def signed(value: Interval, scale: float, digits: int) -> str:
@@ -127,6 +137,20 @@ def signed(value: Interval, scale: float, digits: int) -> str:
 S = TypeVar("S", bound=Study)
 Claim = Callable[[S], Finding]
 """A claim, as a function of a study."""
+
+
+def tested(claims: Iterable[Claim[S]], study: S) -> list[Finding]:
+    """The findings of claims on one study, each with a digest of its runs and of its words.
+
+    Two findings with one digest are one observation: they count once.
+    """
+    found = []
+    for claim in claims:
+        study.used.clear()
+        finding = claim(study)
+        seen = "\n".join([*sorted(study.used), finding.ours])
+        found.append(replace(finding, seen=hashlib.sha256(seen.encode()).hexdigest()[:12]))
+    return found
 
 
 def studies(
@@ -160,7 +184,8 @@ def tried(
     shorter, made = nested(settings, settings.get("shorter", {})), {}
     for name, own in settings.get("causes", {}).items():
         study = study_of(nested(shorter, own["settings"]), only(execute, own["runs"]), name)
-        made[name] = [claim(study) for claim in claims if claim.__name__.upper() in own["claims"]]
+        about = [claim for claim in claims if claim.__name__.upper() in own["claims"]]
+        made[name] = tested(about, study)
     return made
 
 
@@ -201,11 +226,9 @@ def judged(
         traced: as in :class:`Reproduction`.
     """
     (chosen, study), *others = studies.items()
-    own = [claim(study) for claim in claims]
-    sensitivity = {
-        value: [claim(other) for claim in (claims if varied is None else varied)]
-        for value, other in others
-    }
+    own = tested(claims, study)
+    again_of = claims if varied is None else varied
+    sensitivity = {value: tested(again_of, other) for value, other in others}
     again = [[finding.claim for finding in column] for column in sensitivity.values()]
     common = {finding.claim: finding for finding in own}
     columns = {chosen: [common[claim] for claim in again[0]]} | sensitivity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ class Study:
 
     settings: Mapping[str, Any]
     results: Results
+    used: set[str] = field(default_factory=set, kw_only=True, compare=False, repr=False)
+    """Hashes of the runs that were asked for."""
 
     def having(self, **factors: Factor) -> list[Run]:
         """The runs with these factors, by case and then by seed.
@@ -37,4 +39,5 @@ class Study:
         ]
         if not found:
             raise LookupError(f"{self.results.title}: no run with {factors}")
+        self.used.update(run.summary["hash"] for run in found)
         return found

@@ -21,6 +21,7 @@ from lfnlab.papers.paper import (
     LEAST_DRAWS,
     directory_of,
     expected,
+    once,
     overall,
     papers,
     settings_of,
@@ -55,13 +56,18 @@ def page() -> str:
         "interval covers the bound. These three are for the reference point: our choice of what",
         "the paper omits. Figures of the paper that are not the claim narrow that choice.",
         "",
+        "Each of these verdicts is wrong by chance with a probability of 1/40 at most, also where",
+        "a claim has many tests. One test that fails denies a claim. So of a claim that compares",
+        "*m* means with bounds, a test fails only by an interval of 1 - 0.05/*m* (Bonferroni). A",
+        "claim holds only if all its tests pass, so each passes by its interval of 95 %.",
+        *older(),
+        "",
         "A claim *depends* if it holds with one choice and does not hold with another. Each",
         "paper's page also has the verdicts of twenty draws, random choices of what the paper",
         "omits. A draw has three seeds, so its intervals are wider than those of the reference",
         f"point. A verdict of the draws counts if {LEAST_DRAWS} of them have it; fewer may be",
-        "chance. C3, C6, C7 and J1 are undecided at the reference point and fail in 7 to 20",
-        "draws: other choices are worse for them. A dash marks an equation or arithmetic. A",
-        "claim that does not hold is a result.",
+        "chance. A dash marks an equation or arithmetic. A claim that does not hold is a result.",
+        *worse(),
         "",
         "`python -m lfnlab.papers.verdicts` writes these pages from the findings that",
         "`lfn paper NAME --accept` stored.",
@@ -70,6 +76,32 @@ def page() -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def older() -> Iterator[str]:
+    """The papers whose findings were stored before claims were tested as a whole."""
+    names = []
+    for name in papers():
+        full = expected(name)["full"]["findings"]
+        if not any("of" in test for one in full.values() for test in one["tests"].values()):
+            names.append(name)
+    if names:
+        yield f"Stored before that, with 1/40 a test: {', '.join(names)}."
+
+
+def worse() -> Iterator[str]:
+    """The claims that are open at the reference point and fail in enough draws."""
+    failing = {}
+    for name in papers():
+        kept = expected(name)
+        drawn, seen = (kept.get("draws", {}).get(key, {}) for key in ("verdicts", "seen"))
+        for claim in drawn:
+            often = once(drawn[claim], seen.get(claim, ())).count("does not hold")
+            if kept["full"]["findings"][claim]["verdict"] == "undecided" and often >= LEAST_DRAWS:
+                failing[claim] = often
+    if failing:
+        claims = ", ".join(f"{claim} in {often}" for claim, often in failing.items())
+        yield f"Undecided at the reference point, these fail in draws: {claims}."
 
 
 def counts() -> dict[str, Counter[Verdict]]:
@@ -92,9 +124,12 @@ def cells(counts: Mapping[Verdict, int]) -> list[str]:
 
 def short(name: str, findings: Findings) -> Iterator[tuple[str, ...]]:
     """A row a claim: a few words, the verdict, the verdicts of the draws."""
-    words, drawn = summary(name)["claims"], expected(name).get("draws", {}).get("verdicts", {})
+    words, kept = summary(name)["claims"], expected(name).get("draws", {})
+    drawn, seen = kept.get("verdicts", {}), kept.get("seen", {})
     for claim, (total, _, others) in findings.items():
-        often = counted(drawn[claim]) if claim in drawn else "not run" if others else "–"
+        often = "not run" if others else "–"
+        if claim in drawn:
+            often = counted(drawn[claim], seen.get(claim, ()))
         yield claim, words[claim], f"**{total}**", often
 
 
@@ -151,8 +186,10 @@ def tables(name: str) -> str:
         "",
         "## What decides each verdict",
         "",
-        "Of all that a test compares, the interval nearest to the wrong side of its bound, in the",
-        "unit of the measure (s, bytes, bit/s or Mbit/s); runs, where each does something or not.",
+        "Of all that a test compares, the interval of 95 % nearest to the wrong side of its bound,",
+        "in the unit of the measure (s, bytes, bit/s or Mbit/s); runs, where each does something",
+        "or not. *means* is how many means a test compares: a test fails only by an interval that",
+        "is wider, for all means of its claim ([why](../papers.md#verdicts)).",
         "",
         *decisions(found),
         "",
@@ -183,9 +220,9 @@ def decisions(found: Findings) -> Iterator[str]:
 
     words = {True: "passes", False: "**fails**", None: "open"}
     return markdown(
-        ("claim", "it fails if", "measured", "bound", ""),
+        ("claim", "it fails if", "measured", "bound", "means", ""),
         (
-            (claim, said, *cells(test), words[test["so"]])
+            (claim, said, *cells(test), str(test.get("of", "")), words[test["so"]])
             for claim, (_, finding, _) in found.items()
             for said, test in finding["tests"].items()
         ),
@@ -211,19 +248,21 @@ def causes(findings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def by_choice(found: Findings) -> Iterator[str]:
-    """A column a variant; empty where the claim is not about the choice."""
+    """A column a variant; empty where the claim is not about the choice.
+
+    A verdict from the runs of a column further left is no second one, and says so.
+    """
     names = list(dict.fromkeys(name for _, _, others in found.values() for name in others))
-    return markdown(
-        ("claim", "reference point", *names),
-        (
-            (
-                claim,
-                finding["verdict"],
-                *(others[name]["verdict"] if name in others else "" for name in names),
-            )
-            for claim, (_, finding, others) in found.items()
-        ),
-    )
+    rows = []
+    for claim, (_, finding, others) in found.items():
+        row, seen = [claim, finding["verdict"]], {finding.get("seen"): "the reference point"}
+        for name in names:
+            own = others.get(name, {})
+            cell, first = own.get("verdict", ""), seen.setdefault(own.get("seen"), name)
+            same = cell and own.get("seen") and first != name
+            row.append(f"{cell} (runs of {first})" if same else cell)
+        rows.append(row)
+    return markdown(("claim", "reference point", *names), rows)
 
 
 def draws(name: str, kept: Mapping[str, Any]) -> Iterator[str]:
@@ -244,11 +283,17 @@ def draws(name: str, kept: Mapping[str, Any]) -> Iterator[str]:
     if "draws" not in kept:
         yield from ("They have not been run yet.", "")
         return
-    verdicts = kept["draws"]["verdicts"]
+    verdicts, seen = kept["draws"]["verdicts"], kept["draws"].get("seen", {})
+    yield "Draws that differ in nothing that a claim's runs have count once."
+    yield ""
     yield from markdown(
-        ("claim", "of the draws"), ((claim, counted(of)) for claim, of in verdicts.items())
+        ("claim", "of the draws"),
+        ((claim, counted(of, seen.get(claim, ()))) for claim, of in verdicts.items()),
     )
     yield ""
+    if early := [claim for claim in verdicts if claim not in seen]:
+        yield f"Drawn before claims were tested as a whole, test by test: {', '.join(early)}."
+        yield ""
     known = dict.fromkeys(
         claim.partition(" ")[0] for claim in kept["full"]["findings"] if "@" in claim
     )
@@ -266,7 +311,8 @@ def summary(name: str) -> dict[str, Any]:
 def by_claim(kept: Mapping[str, Any]) -> Findings:
     """By claim: the verdict over all choices, the finding at the reference point, the others."""
     found, findings = {}, kept["full"]["findings"]
-    drawn = kept.get("draws", {}).get("verdicts", {})
+    draws = kept.get("draws", {})
+    drawn, seen = draws.get("verdicts", {}), draws.get("seen", {})
     for claim, finding in findings.items():
         if " " in claim:
             continue
@@ -276,7 +322,8 @@ def by_claim(kept: Mapping[str, Any]) -> Findings:
             if name.startswith(f"{claim} @ ")
         }
         varied = [other["verdict"] for other in others.values()]
-        total = overall(finding["verdict"], varied, drawn.get(claim, ()))
+        own = once(drawn.get(claim, ()), seen.get(claim, ()))
+        total = overall(finding["verdict"], varied, own)
         found[claim] = (total, finding, others)
     return found
 

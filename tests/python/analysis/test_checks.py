@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -15,6 +16,7 @@ from lfnlab.analysis.checks import (
     agreed,
     below,
     every,
+    family,
     named,
     negated,
     within,
@@ -51,9 +53,9 @@ def test_the_closest_call_is_kept() -> None:
     passed = every((above(far, 2.0), above(near, 2.0)))
     assert passed.seen == Bound(3.0, 0.9, 5, above=2.0)
     failed = every((below(near, 2.0), below(far, 2.0), above(near, 2.5)))
-    assert failed == Check(False, Bound(9.0, 1.0, 5, below=2.0))
+    assert failed == Check(False, Bound(9.0, 1.0, 5, below=2.0), 3)
     one = every((above(far, 2.0), above(Interval(3.0, math.nan, 1), 2.0)))
-    assert one == Check(None, Bound(3.0, None, 1, above=2.0))
+    assert one == Check(None, Bound(3.0, None, 1, above=2.0), 2)
 
 
 def test_values_that_never_vary_are_decided_except_on_the_bound() -> None:
@@ -65,7 +67,8 @@ def test_values_that_never_vary_are_decided_except_on_the_bound() -> None:
 
 
 def test_not_is_the_other_side_of_the_same_bound() -> None:
-    assert negated(above(Interval(3.0, 0.5, 5), 2.0)) == Check(False, Bound(3.0, 0.5, 5, below=2.0))
+    denied = negated(above(Interval(3.0, 0.5, 5), 2.0))
+    assert denied == Check(False, Bound(3.0, 0.5, 5, below=2.0), 1)
     assert negated(Check(None)).so is None
 
 
@@ -105,6 +108,44 @@ def test_a_record_has_no_empty_fields() -> None:
         "half": 0.5,
         "n": 5,
         "above": 2.0,
+        "of": 1,
     }
     assert agreed([True, False]).to_json() == {"so": None, "agree": 1, "runs": 2}
     assert Check(True).to_json() == {"so": True}
+
+
+def test_one_of_many_means_denies_a_claim_only_by_a_wider_interval() -> None:
+    # Student's t of 4 degrees: 2.776 at 95 %, 3.495 at 97.5 %, 4.604 at 99 %.
+    near, far = Interval(1.0, 0.70, 5), Interval(1.0, 0.55, 5)
+    passed = above(Interval(9.0, 1.0, 5), 2.0)
+    assert family({"a": above(near, 2.0)})["a"].so is False
+    assert family({"a": above(near, 2.0), "b": passed})["a"].so is False
+    of_five = {"b": every([passed] * 4)}
+    assert family({"a": above(near, 2.0)} | of_five)["a"].so is None, "1.658 times 0.70 is more"
+    assert family({"a": above(far, 2.0)} | of_five)["a"].so is False
+    assert family({"a": above(near, 2.0)} | of_five)["b"].so is True, "what passes needs no more"
+    whole = every([above(near, 2.0), *[passed] * 4])
+    assert family({"all": whole})["all"].so is None
+
+
+def test_facts_and_runs_that_agree_are_no_means() -> None:
+    checks = {"fact": Check(False), "runs": agreed([False]), "open": Check(None)}
+    assert family(checks) == checks
+    assert family({"a": above(Interval(1.0, 0.0, 5), 2.0)} | checks)["a"].so is False
+    assert family({"a": above(Interval(1.0, math.nan, 1), 2.0)})["a"].so is None
+
+
+def test_a_claim_is_denied_by_chance_in_one_of_forty() -> None:
+    """2000 claims of 13 means that all lie on their bounds: any denial is by chance."""
+    random_ = random.Random(7)
+
+    def by_chance(level: Callable[[Mapping[str, Check]], Mapping[str, Check]]) -> int:
+        denied = 0
+        for _ in range(2000):
+            means = [interval([random_.gauss(0.0, 1.0) for _ in range(10)]) for _ in range(13)]
+            checks = {str(k): above(mean, 0.0) for k, mean in enumerate(means)}
+            denied += any(one.so is False for one in level(checks).values())
+        return denied
+
+    assert by_chance(dict) > 400, "test by test it is one of four"
+    assert 25 < by_chance(family) < 75

@@ -16,7 +16,8 @@ from lfnlab.papers import draws, paper
 from lfnlab.results.runs import Results
 
 if TYPE_CHECKING:
-    from lfnlab.papers.paper import Execute
+    from lfnlab.analysis.finding import Verdict
+    from lfnlab.papers.paper import Claim, Execute
 
 PAPERS = list(paper.papers())
 
@@ -78,9 +79,34 @@ def test_verdicts_are_counted() -> None:
     assert draws.counted(["does not hold"]) == "holds in 0 of 1, does not hold in 1"
 
 
+def test_draws_with_the_same_runs_count_once() -> None:
+    verdicts: list[Verdict] = ["holds", "does not hold", "does not hold", "does not hold"]
+    assert draws.counted(verdicts, ["a", "b", "c", "b"]) == "holds in 1 of 3, does not hold in 2"
+    apart, alike = paper.once(verdicts, []), paper.once(verdicts, ["a", "b", "b", "b"])
+    assert paper.overall("holds", [], apart) == "depends"
+    assert paper.overall("holds", [], alike) == "holds", "one draw, thrice"
+
+
+def test_a_finding_has_a_digest_of_its_runs_and_words() -> None:
+    """Claims of the same runs that say the same are one observation."""
+
+    def claim(name: str, runs: set[str], ours: str) -> Claim[Any]:
+        def of(study: Any) -> Finding:
+            study.used.update(runs)
+            return Finding(name, "", "", ours, "holds")
+
+        return of
+
+    of = [claim("a", {"1", "2"}, "x"), claim("b", {"2", "1"}, "x"), claim("c", {"2"}, "x")]
+    of.append(claim("d", {"1", "2"}, "y"))
+    a, b, c, d = (finding.seen for finding in paper.tested(of, SimpleNamespace(used={"9"})))
+    assert a == b
+    assert len({a, c, d}) == 3
+
+
 def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def study_of(settings: dict[str, Any], execute: Execute, name: str) -> Any:
-        return SimpleNamespace(settings=settings, results=Results(tmp_path, name, ()))
+        return SimpleNamespace(settings=settings, results=Results(tmp_path, name, ()), used=set())
 
     def x1(study: Any) -> Finding:
         return Finding("X1", "", "", "", "holds" if study.settings["n"] > 2 else "undecided")
@@ -100,6 +126,7 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     draws.accept("x", found)
     kept = paper.expected("x")["draws"]
     assert kept["verdicts"] == found.verdicts()
+    assert kept["seen"] == found.seen()
     assert [one["n"] for one in kept["chosen"]] == [draw.chosen["n"] for draw in found.draws]
 
 
