@@ -141,8 +141,9 @@ def family(checks: Mapping[str, Check]) -> dict[str, Check]:
     count = sum(one.of for one in checks.values())
 
     def held(one: Check) -> Check:
-        denies = not isinstance(one.seen, Bound) or one.seen.fails_among(count)
-        return one if one.so is not False or denies else replace(one, so=None)
+        if one.so is not False or not isinstance(one.seen, Bound):
+            return one
+        return one if one.seen.fails_among(count) else replace(one, so=None)
 
     return {said: held(one) for said, one in checks.items()}
 

@@ -1,9 +1,9 @@
 """Questions that papers left open: a command, tables and a one-sentence answer for each.
 
 ``papers/NAME/extensions.py`` has ``extend(settings, execute)``, which returns an
-:class:`Extension`, and ``on_kernel(settings)``, which returns the cases that this kernel's TCP runs
-beside the simulator: :class:`OnKernel`. Settings are those of the paper's study, with tables
-``extensions`` and ``kernel`` for these two.
+:class:`Extension`, and, where Linux has what the paper's laws need, ``on_kernel(settings)``, which
+returns the cases that its TCP runs beside the simulator: :class:`OnKernel`. Settings are those of
+the paper's study, with tables ``extensions`` and ``kernel`` for these two.
 """
 
 from __future__ import annotations
@@ -103,7 +103,11 @@ def on_kernel(
     Runs on the test bed that do not count, mostly because the machine was busy, are shown and
     counted: their numbers are no evidence against the simulator.
     """
-    todo: OnKernel = _module(name).on_kernel(paper.settings_of(name, quick))
+    module = _module(name)
+    if not hasattr(module, "on_kernel"):
+        known = [other for other in extended() if hasattr(_module(other), "on_kernel")]
+        raise Unavailable(f'"{name}" has no cases for Linux; allowed: {", ".join(known)}')
+    todo: OnKernel = module.on_kernel(paper.settings_of(name, quick))
     title = f"{paper.title_of(name)}: {todo.question}"
     plans: list[dict[str, Any]] = []
     if backend is None:
