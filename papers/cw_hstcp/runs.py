@@ -128,7 +128,7 @@ def scenario(settings: Mapping[str, Any], setup: Setup) -> Any:
         duration=settings["duration"],
         warmup=settings["warmup"],
         sample=settings["sample"],
-        compat="ns2",
+        compat=settings.get("compat", "ns2"),
     )
     assert made.link is not None
     # Rate times the delay of the bottleneck link, as the paper has it.
@@ -143,7 +143,10 @@ def scenario(settings: Mapping[str, Any], setup: Setup) -> Any:
     common = {"start": "uniform(0s, 20s)", "packet": settings["packet"]}
     for rtt_ms in setup.rtts_ms:
         made = made.flow(
-            setup.law, rtt=f"{rtt_ms}ms", receive_window=settings["receive_window"], **common
+            study.system(settings, setup.law),
+            rtt=f"{rtt_ms}ms",
+            receive_window=settings["receive_window"],
+            **common,
         )
     made = made.flow("reno", rtt=background["rtt"], count=background["flows"], **common)
     if setup.rtts_ms == THREE_MS and setup.law.startswith("cw-hstcp"):
@@ -151,7 +154,8 @@ def scenario(settings: Mapping[str, Any], setup: Setup) -> Any:
         made = made.with_capture(
             Capture(links=("forward",), from_=f"{end_s - settings['recording']['seconds']}s")
         )
-    return made.with_background(background["level"], long_flows=0)
+    level = background["level"]
+    return made.with_background(level, long_flows=0) if level else made
 
 
 def exponents(study: Study, setup: Setup) -> list[float]:

@@ -215,7 +215,7 @@ def base(settings: Mapping[str, Any], rtt: str, seed: int) -> Scenario:
         duration=settings["duration"],
         warmup=settings["warmup"],
         sample=settings["sample"],
-        compat="ns2",
+        compat=settings.get("compat", "ns2"),
         seed=seed,
     )
 

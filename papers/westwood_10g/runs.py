@@ -61,12 +61,13 @@ class Study(study.Study):
         return parse(self.settings["packet"], BYTES)
 
     def window(self, run: Run, start_s: float, end_s: float) -> NDArray[np.float64]:
-        """Samples of the first flow's window in a span of time, bytes."""
+        """Samples of the first flow's window in a span of time, at most the hosts' limit, bytes."""
         own = run.table("flows").filter(
             (pl.col("flow") == 0) & pl.col("t_s").is_between(start_s, end_s)
         )
-        window: NDArray[np.float64] = own["cwnd_seg"].to_numpy() * self.packet_bytes
-        return window
+        window = own["cwnd_seg"].to_numpy() * self.packet_bytes
+        limited: NDArray[np.float64] = np.minimum(window, PEAK * self.part)
+        return limited
 
     def goodput_bps(self, run: Run, start_s: float, end_s: float | None = None) -> float:
         """Goodput of the first flow in a span of time."""
@@ -145,16 +146,18 @@ def path(settings: Mapping[str, Any], jitter: Jitter | None = None, **top: Any) 
 def flow_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Settings of every flow of the single-stream tests; starts differ from seed to seed.
 
-    Slow start ends at the hosts' limit: today's Linux would let the window, though not what is
-    under way, grow to twice that.
+    Slow start ends at the hosts' limit. Without ``from_limit`` it goes on as in today's Linux,
+    where the window, though not what is under way, grows to twice that.
     """
     packets = int(parse(settings["single"]["window"], BYTES) / parse(settings["packet"], BYTES))
-    return {
+    made = {
         "packet": settings["packet"],
         "receive_window": f"{packets} packets",
-        "initial_ssthresh": f"{packets} packets",
         "start": "uniform(0s, 1s)",
     }
+    if settings["single"].get("from_limit", True):
+        made["initial_ssthresh"] = f"{packets} packets"
+    return made
 
 
 def single(settings: Mapping[str, Any], law: str | type[Law]) -> Any:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from lfnlab import _core
-from lfnlab.cli.options import Jobs, Memory, OptionalOut, backend
+from lfnlab.cli.options import Jobs, Memory, OptionalOut  # noqa: TC001 - cyclopts reads them
 from lfnlab.cli.progress import bar
 from lfnlab.errors import UsageError
 from lfnlab.printable import say
 
 if TYPE_CHECKING:
-    from lfnlab.experiment.executor import Backend
     from lfnlab.papers.paper import Reproduction
 
 OK, FAILED = 0, 1
@@ -72,7 +71,7 @@ def reproduce(
     accept: Annotated[bool, Parameter(negative="")] = False,
     extensions: Annotated[bool, Parameter(negative="")] = False,
     kernel: Annotated[bool, Parameter(negative="")] = False,
-    on: Literal["testbed", "linux"] = "testbed",
+    on: Literal["simulator", "linux"] = "simulator",
     draws: Annotated[bool, Parameter(negative="")] = False,
     part: str | None = None,
     out: OptionalOut = None,
@@ -88,10 +87,12 @@ def reproduce(
         quick: Short runs, same path.
         accept: Store the findings as the accepted ones.
         extensions: Run the paper's open questions instead of its claims.
-        kernel: Also run Linux's TCP: this kernel's in real time (`lfn testbed`), or as `--on` says.
-        on: Where `--kernel` runs: on the test bed, or on Linux in virtual time.
+        kernel: Also run this kernel's TCP in real time (`lfn testbed`) instead.
+        on: With `linux`: test the claims that Linux in virtual time can decide, there and in the
+            simulator.
         draws: Test the claims with random choices of what the paper omits instead.
-        part: With `--draws`: only the claims of this part, from the paper's full.toml.
+        part: With `--draws` or `--on linux`: only the claims of this part, from the paper's
+            full.toml.
         out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick` and the like.
     """
     from lfnlab.papers import paper as papers
@@ -100,24 +101,23 @@ def reproduce(
     beside: Literal["extensions", "kernel"] | None
     beside = "extensions" if extensions else "kernel" if kernel else None
     size = "quick" if quick else None
-    named = "draws" if draws else beside
+    named = "draws" if draws else "linux" if on == "linux" else beside
     out = out or Path("-".join(word for word in ("lfn", name, named, size) if word))
     if accept:
         # Before the runs, which may take an hour.
         papers.check_clone()
     if draws:
-        if quick or beside:
+        if quick or beside or on == "linux":
             raise UsageError("--draws: has one size, and no other part beside it")
         return _draw(name, part, accept=accept, out=out, jobs=jobs)
+    if on == "linux":
+        if quick or beside:
+            raise UsageError("--on linux: has one size, and no other part beside it")
+        return _on_linux(name, part, accept=accept, out=out, jobs=jobs)
     if part is not None:
-        raise UsageError("--part: goes with --draws")
-    if on == "linux" and beside != "kernel":
-        raise UsageError("--on linux: only with --kernel; the claims are about the simulator")
+        raise UsageError("--part: goes with --draws or --on linux")
     if beside is not None:
-        if accept and on == "linux":
-            raise UsageError("--accept: the kept values of --kernel are those of the test bed")
-        place = backend("linux") if on == "linux" else None
-        return _extend(name, beside, quick=quick, accept=accept, out=out, jobs=jobs, place=place)
+        return _extend(name, beside, quick=quick, accept=accept, out=out, jobs=jobs)
     with bar() as progress:
         reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
     _show(reproduction, quick)
@@ -137,7 +137,6 @@ def _extend(
     accept: bool,
     out: Path,
     jobs: Jobs,
-    place: Backend | None,
 ) -> int:
     from lfnlab.analysis.table import plain
     from lfnlab.figures.report import write_report
@@ -149,9 +148,7 @@ def _extend(
         if part == "extensions":
             found = extension.extend(name, quick=quick, out=out, jobs=jobs, progress=progress)
         else:
-            found = extension.on_kernel(
-                name, quick=quick, out=out, jobs=jobs, progress=progress, backend=place
-            )
+            found = extension.on_kernel(name, quick=quick, out=out, jobs=jobs, progress=progress)
     for question, answer in found.answers.items():
         say(f"{question}\n    {answer}")
     for heading, table in found.tables.items():
@@ -160,6 +157,26 @@ def _extend(
     say(f"report: {page.resolve()}")
     if accept:
         say(f"accepted: {extension.accept(name, part, found)}")
+    return OK
+
+
+def _on_linux(name: str, part: str | None, *, accept: bool, out: Path, jobs: Jobs) -> int:
+    from lfnlab.papers import on_linux
+    from lfnlab.testbed.linux_backend import Linux
+
+    linux = Linux()
+    release = linux.build.release
+    with bar() as progress:
+        found = on_linux.decide(name, out=out, linux=linux, part=part, jobs=jobs, progress=progress)
+    for title, pairs in found.parts.items():
+        say(f"\n{title}, {len(found.results[title].runs)} runs")
+        for ours, theirs in pairs:
+            say(f"{ours.claim}  simulator: {ours.verdict}; Linux {release}: {theirs.verdict}")
+            say(f"    simulator: {ours.ours}", f"    Linux:     {theirs.ours}", sep="\n")
+            if theirs.cause:
+                say(f"    cause:     {theirs.cause}")
+    if accept:
+        say(f"\naccepted: {on_linux.accept(name, found, release)}")
     return OK
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lfnlab import _core
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.errors import Unavailable
 from lfnlab.experiment.run import Progress, execute
@@ -26,7 +25,6 @@ from lfnlab.testbed import run as testbed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lfnlab.experiment.executor import Backend
     from lfnlab.experiment.plan import Case
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run
@@ -94,11 +92,8 @@ def on_kernel(
     out: str | Path = "lfn-results",
     jobs: int | None = None,
     progress: Progress | None = None,
-    backend: Backend | None = None,
 ) -> Extension:
     """Run cases in the simulator, then on this kernel's TCP (:mod:`lfnlab.testbed.run`).
-
-    With ``backend``, Linux in virtual time, they run there in place of the test bed.
 
     Runs on the test bed that do not count, mostly because the machine was busy, are shown and
     counted: their numbers are no evidence against the simulator.
@@ -109,20 +104,9 @@ def on_kernel(
         raise Unavailable(f'"{name}" has no cases for Linux; allowed: {", ".join(known)}')
     todo: OnKernel = module.on_kernel(paper.settings_of(name, quick))
     title = f"{paper.title_of(name)}: {todo.question}"
-    plans: list[dict[str, Any]] = []
-    if backend is None:
-        plans = testbed.plans(todo.cases, file=name)
-    else:
-        for case in todo.cases:
-            backend.check(_core.Scenario(case.scenario.to_toml(), name))
+    plans = testbed.plans(todo.cases, file=name)
     simulated = execute(todo.cases, out=out, jobs=jobs, progress=progress, title=title)
-    beside_it = Path(out, "measured")
-    if backend is None:
-        measured = testbed.run(todo.cases, plans, out=beside_it, title=title)
-    else:
-        measured = execute(
-            todo.cases, out=beside_it, jobs=jobs, progress=progress, title=title, backend=backend
-        )
+    measured = testbed.run(todo.cases, plans, out=Path(out, "measured"), title=title)
     beside = list(zip(simulated.runs, measured.runs, strict=True))
     groups: dict[tuple[Factor, ...], list[tuple[Run, Run]]] = {}
     for pair in beside:
@@ -137,8 +121,7 @@ def on_kernel(
         ]
         rows.append((*map(str, factors), *cells, f"{_valid(pairs)} of {len(pairs)}"))
     names = tuple(todo.cases[0].factors)
-    where = "the test bed" if backend is None else "Linux in virtual time"
-    said = f"{_valid(beside)} of {len(beside)} runs on {where} are valid"
+    said = f"{_valid(beside)} of {len(beside)} runs on the test bed are valid"
     if reasons := [why for _, real in beside if (why := real.summary["invalid"]) is not None]:
         said += f"; of the others, shown all the same, the first: {reasons[0]}"
     panels = {

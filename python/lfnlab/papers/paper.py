@@ -339,14 +339,15 @@ def accept(name: str, quick: bool, reproduction: Reproduction) -> Path:
         "command": f"lfn paper {name}{' --quick' * quick}",
         "hash": hash_of(reproduction.results),
         "runs": len(reproduction.results.runs),
-        "findings": {claim: _kept(finding) for claim, finding in reproduction.by_claim().items()},
+        "findings": {claim: kept(finding) for claim, finding in reproduction.by_claim().items()},
     }
     if not quick:
         found["figures"] = keep_figures(name, reproduction.figures)
     return expect(name, _size(quick), found)
 
 
-def _kept(finding: Finding) -> dict[str, Any]:
+def kept(finding: Finding) -> dict[str, Any]:
+    """A finding as expected.json has it, with its tests."""
     tests = {said: one.to_json() for said, one in finding.tests.items()}
     return {key: said for key, said in vars(finding).items() if key != "claim"} | {"tests": tests}
 

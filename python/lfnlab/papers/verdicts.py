@@ -199,6 +199,7 @@ def tables(name: str) -> str:
         "",
         *causes(kept["full"]["findings"]),
         *draws(name, kept),
+        *linux(settings_of(name, quick=False)["linux"], kept.get("linux", {}).get("parts", {})),
     ]
     for part in PARTS:
         for heading, (headings, *rows) in kept.get(part, {}).get("tables", {}).items():
@@ -263,6 +264,43 @@ def by_choice(found: Findings) -> Iterator[str]:
             row.append(f"{cell} (runs of {first})" if same else cell)
         rows.append(row)
     return markdown(("claim", "reference point", *names), rows)
+
+
+def linux(own: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[str]:
+    """The claims that Linux in virtual time decides, and why it does not decide the others."""
+    yield from ("## On Linux in virtual time", "")
+    if parts := own.get("parts"):
+        yield "Both sides have these settings over those of the reference point, and fewer seeds:"
+        yield ""
+        yield from markdown(
+            ("runs", "settings"),
+            (
+                (part, said({**own.get("at", {}), **one.get("settings", {})}))
+                for part, one in parts.items()
+            ),
+        )
+        yield ""
+        yield from markdown(
+            ("claim", "runs", "simulator", "Linux", "the simulator's numbers", "Linux's numbers"),
+            (
+                (
+                    claim,
+                    f"{part}, {one['runs']} on Linux {one['release']}",
+                    *(found[where]["verdict"] for where in ("simulator", "linux")),
+                    *(found[where]["ours"] for where in ("simulator", "linux")),
+                )
+                for part, one in kept.items()
+                for claim, found in one["claims"].items()
+            ),
+        )
+        yield ""
+        if left := [part for part in parts if part not in kept]:
+            yield from (f"Not run yet: {', '.join(left)}.", "")
+    yield from markdown(
+        ("claims", "why Linux has no verdict"),
+        ((", ".join(claims), why) for why, claims in own.get("cannot", {}).items()),
+    )
+    yield ""
 
 
 def draws(name: str, kept: Mapping[str, Any]) -> Iterator[str]:

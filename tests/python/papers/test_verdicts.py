@@ -95,6 +95,27 @@ def test_what_is_exact_is_no_claim_of_random_runs(name: str, size: str) -> None:
 
 
 @pytest.mark.parametrize("name", paper.papers())
+def test_each_claim_is_for_linux_or_says_why_not(name: str) -> None:
+    own = paper.settings_of(name, quick=False)["linux"]
+    decided = {claim for part in own.get("parts", {}).values() for claim in part["claims"]}
+    others = [claim for claims in own["cannot"].values() for claim in claims]
+    claims = {claim for claim in paper.expected(name)["full"]["findings"] if " " not in claim}
+    assert sorted([*decided, *others]) == sorted(claims)
+
+
+@pytest.mark.parametrize("name", paper.papers())
+def test_no_verdict_on_linux_is_decided_inside_an_interval(name: str) -> None:
+    parts = paper.expected(name).get("linux", {}).get("parts", {})
+    findings = {
+        f"{claim} {part} {where}": one
+        for part, kept in parts.items()
+        for claim, both in kept["claims"].items()
+        for where, one in both.items()
+    }
+    assert [bad for of in findings.items() for bad in contradictions(*of)] == []
+
+
+@pytest.mark.parametrize("name", paper.papers())
 def test_a_cause_that_was_tried_changes_the_verdict_or_is_called_a_guess(name: str) -> None:
     findings = paper.expected(name)["full"]["findings"]
     for key, found in findings.items():
