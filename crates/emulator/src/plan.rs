@@ -239,6 +239,10 @@ fn flows(config: &Config) -> Vec<PlannedFlow> {
 
 fn udp(config: &Config, (route, back): (RouteId, RouteId)) -> Result<Vec<PlannedUdp>, EmulatorError> {
     let planned = |source: &UdpConfig| {
+        if let Some(deadline) = source.deadline {
+            let hint = "allowed in the simulator alone";
+            return Err(EmulatorError::scenario("udp.deadline", deadline.to_string(), hint));
+        }
         let direction = match source.route {
             forward if forward == route => "forward",
             reverse if reverse == back => "reverse",

@@ -307,6 +307,7 @@ impl Scenario {
                 .map(|udp| UdpConfig {
                     name: udp.name.0.clone(),
                     traffic: self.udp_traffic(udp),
+                    deadline: udp.deadline,
                     route: routes.number(&udp.path.links),
                 })
                 .collect(),

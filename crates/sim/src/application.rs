@@ -15,6 +15,9 @@ keys! {
         on: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
         /// How long it pauses; with `on`.
         off: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
+        /// How long after it is written a segment is of use, such as two RTTs: results count those that the receiver has
+        /// in order by then. Default: always.
+        deadline: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
     }
     settle Application::check;
 }
@@ -51,7 +54,7 @@ mod tests {
     fn it_writes_at_its_rate_and_pauses() {
         // A segment of 1250 bytes each ms.
         let rate = Rate(10_000_000);
-        let steady = Application { rate, on: None, off: None };
+        let steady = Application { rate, on: None, off: None, deadline: None };
         assert_eq!(steady.writes_at(7, 1250), Time::from_ms(7));
         let bursts = Application { on: Some(Time::from_ms(3)), off: Some(Time::from_ms(10)), ..steady };
         let writes: Vec<u64> = (0..7).map(|n| bursts.writes_at(n, 1250).0 / Time::from_ms(1).0).collect();

@@ -95,6 +95,8 @@ pub struct UdpConfig {
     pub name: String,
     /// When it sends what.
     pub traffic: udp::Config,
+    /// How long after it is sent a packet is of use; always, if there is none.
+    pub deadline: Option<Time>,
     /// Route of its packets.
     pub route: RouteId,
 }

@@ -4,6 +4,7 @@ pub(crate) mod breakers;
 pub(crate) mod context;
 mod delays;
 pub(crate) mod flow;
+mod frames;
 mod handshake;
 pub(crate) mod record;
 pub(crate) mod sources;

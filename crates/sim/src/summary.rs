@@ -125,6 +125,9 @@ pub struct FlowSummary {
     /// Time from start until the last byte of its size was acknowledged (and had arrived); null without a size, or if
     /// it did not finish.
     pub completion_s: Option<f64>,
+    /// Segments of its application with a deadline; absent without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Frames>,
     /// When a circuit breaker ended it; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tripped_s: Option<f64>,
@@ -155,6 +158,10 @@ impl FlowSummary {
         self.min_cwnd_segments = of_all(f64::min, self.min_cwnd_segments, stream.min_cwnd_segments);
         self.max_cwnd_segments = of_all(f64::max, self.max_cwnd_segments, stream.max_cwnd_segments);
         self.min_rtt_s = of_all(f64::min, self.min_rtt_s, stream.min_rtt_s);
+        self.frames = self
+            .frames
+            .zip(stream.frames)
+            .map(|(a, b)| Frames { due: a.due + b.due, in_time: a.in_time + b.in_time });
         self.tripped_s = self.tripped_s.or(stream.tripped_s);
         self.ended_s = self.ended_s.zip(stream.ended_s).map(|(a, b)| a.max(b));
         self.completion_s = self.completion_s.zip(stream.completion_s).map(|(a, b)| a.max(b));
@@ -245,6 +252,17 @@ pub struct LinkSummary {
     pub max_queue_packets: u64,
 }
 
+/// Frames of constant rate: packets of UDP, or segments that an application writes. Those whose deadline lies between the
+/// warm-up and the end of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Frames {
+    /// All of them.
+    pub due: u64,
+    /// Those that were at the receiver by their deadline; over TCP in order.
+    pub in_time: u64,
+}
+
 /// A UDP source, whole run, in packets.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
@@ -267,6 +285,9 @@ pub struct UdpSummary {
     pub mean_delay_s: Option<f64>,
     /// 99th percentile of that delay, to 2 %.
     pub p99_delay_s: Option<f64>,
+    /// Packets with a deadline; absent without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Frames>,
     /// When a circuit breaker ended it; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tripped_s: Option<f64>,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "completion",
+    "frames_in_time",
     "queue_empty",
     "queueing_delay",
     "rtt_excess",
@@ -117,6 +118,17 @@ def completion(size_bytes: ArrayLike, seconds: ArrayLike) -> dict[int, Spread]:
     # From text, because log10 of 1000 is below 3 on some machines.
     decade = np.array([len(str(int(s))) - 1 for s in size], dtype=int)
     return {int(n): spread(time[decade == n]) for n in np.unique(decade)}
+
+
+def frames_in_time(due: int, in_time: int) -> float:
+    """Share of the frames of a stream that are at the receiver by their deadline.
+
+    Formula: frames in time / frames whose deadline lies from the warm-up to the end of the run; a
+        frame is a packet of UDP, or a segment of an application, which TCP delivers in order
+    Unit: 1
+    Source: HTCP-BE study, whose e-VLBI correlates what has come; RFC 3550, for media over RTP
+    """
+    return in_time / due if due else math.nan
 
 
 def unfinished(seconds: Sequence[float | None]) -> float:

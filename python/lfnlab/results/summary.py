@@ -88,6 +88,8 @@ class UdpSummary(TypedDict):
     """Mean one-way delay of the packets received since the warm-up; null if there are none."""
     p99_delay_s: float | None
     """99th percentile of that delay, to 2 %."""
+    frames: NotRequired[Frames | None]
+    """Packets with a deadline; absent without."""
     tripped_s: NotRequired[float | None]
     """When a circuit breaker ended it; absent if none did."""
 
@@ -136,6 +138,17 @@ class LinkSummary(TypedDict):
     """99th percentile of the waiting time since the warm-up."""
     max_queue_packets: int
     """Largest number of packets that waited since the warm-up."""
+
+
+class Frames(TypedDict):
+    """Frames of constant rate: packets of UDP, or segments that an application writes. Those
+    whose deadline lies between the warm-up and the end of the run.
+    """
+
+    due: int
+    """All of them."""
+    in_time: int
+    """Those that were at the receiver by their deadline; over TCP in order."""
 
 
 class RouteSummary(TypedDict):
@@ -219,6 +232,8 @@ class FlowSummary(TypedDict):
     """Time from start until the last byte of its size was acknowledged (and had arrived); null
     without a size, or if it did not finish.
     """
+    frames: NotRequired[Frames | None]
+    """Segments of its application with a deadline; absent without."""
     tripped_s: NotRequired[float | None]
     """When a circuit breaker ended it; absent if none did."""
 

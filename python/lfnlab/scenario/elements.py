@@ -422,6 +422,10 @@ class Application:
     """
     off: str | None = None
     """How long it pauses; with ``on``. Range: 1us to 1000s."""
+    deadline: str | None = None
+    """How long after it is written a segment is of use, such as two RTTs: results count those
+    that the receiver has in order by then. Default: always. Range: 1us to 1000s.
+    """
 
 
 @keywords
@@ -652,6 +656,10 @@ class Udp:
     """Rates that follow each other without a gap."""
     on_off: OnOff | None = None
     """The sum of sources whose bursts and pauses are Pareto distributed."""
+    deadline: str | None = None
+    """How long after it is sent a packet is of use, as a frame of a stream that no one
+    repairs: results count those that arrive by then. Default: always. Range: 1us to 1000s.
+    """
     breakers: tuple[Breaker, ...] = ()
     """Circuit breakers on its path; the first that trips ends it. Default: none."""
 

@@ -232,6 +232,8 @@ def _flow(connection: Connection, network: Network, need: Need, *, ours: bool) -
     for key in _NO_SETTING:
         if flow.get(key):
             raise refused(key, "it has no such setting")
+    if "deadline" in (flow.get("application") or {}):
+        raise refused("application.deadline", "it has no such setting")
     words = [
         f"flow law={kernel_name}",
         f"delay_ns={max(round(own_s / 2 * 1e9), 0)}",
@@ -379,8 +381,9 @@ def _udp(resolved: Mapping[str, Any], network: Network) -> Iterator[str]:
     for place, source in enumerate(sources):
         if source.get("on_off"):
             raise _refused(f"udp[{place}].on_off", "it has bursts and steps alone")
-        if source.get("breakers"):
-            raise _refused(f"udp[{place}].breakers", "it has no such setting")
+        for key in ("breakers", "deadline"):
+            if source.get(key):
+                raise _refused(f"udp[{place}].{key}", "it has no such setting")
         bursts, end = [], "0s"
         for burst in source.get("bursts") or _bursts(source["steps"]):
             start = burst.get("start", end)

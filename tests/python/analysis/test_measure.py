@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lfnlab import (
+    Application,
+    Burst,
     Case,
     Change,
     LabError,
@@ -18,6 +20,7 @@ from lfnlab import (
     Results,
     ShortFlows,
     Traffic,
+    Udp,
     dumbbell,
     execute,
     graph,
@@ -26,6 +29,7 @@ from lfnlab import (
 from lfnlab.analysis import measure
 from lfnlab.analysis.measure import METRICS, View
 from lfnlab.cli import app as cli
+from lfnlab.errors import MetricError
 from lfnlab.metrics import FirstPassage
 
 if TYPE_CHECKING:
@@ -63,8 +67,27 @@ def test_the_documentation_is_that_of_the_functions() -> None:
 
 def test_every_metric_of_a_rich_run_has_values(late: Results) -> None:
     found = {value.metric.name for value in measure.measure(late).values}
-    # One newcomer among three has no delta; a base is another experiment.
-    assert set(METRICS) - found == {"delta-fair", "camps", "harm"}
+    # One newcomer among three has no delta; a base is another experiment; no flow has a deadline.
+    assert set(METRICS) - found == {"delta-fair", "camps", "harm", "frames-in-time"}
+
+
+def test_frames_of_streams_are_those_of_the_summary(tmp_path: Path) -> None:
+    path = dumbbell(rate="20Mbit/s", rtt="20ms", buffer="1bdp", duration="8s", warmup="2s")
+    writes = Application(rate="2Mbit/s", deadline="28ms")
+    source = Udp(name="media", bursts=(Burst(start="0s", rate="4Mbit/s"),), deadline="18ms")
+    scenario = path.flow("reno", application=writes, count=2).flow("cubic").with_udp(source)
+    results = execute([Case(scenario)], out=tmp_path)
+    [run] = results.runs
+    flows, [udp] = run.summary["flows"], run.summary["udp"]
+    assert "frames" not in flows[2]
+    for name, of in (("reno", flows[:2]), ("media", [udp])):
+        due, in_time = (sum(one["frames"][key] for one in of) for key in ("due", "in_time"))
+        assert 0 < in_time < due
+        found = values(results, "frames-in-time")[name, "frames"]
+        assert found.interval.mean == pytest.approx(in_time / due)
+    # No table has them, so another window has none.
+    with pytest.raises(MetricError, match="it needs deadlines, and the window of the averages"):
+        values(results, "frames-in-time", start_s=3.0)
 
 
 def test_they_are_the_summarys_where_the_summary_has_them(results: Results) -> None:

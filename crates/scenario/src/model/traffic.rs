@@ -192,6 +192,9 @@ keys! {
         packet: Bytes = Bytes(1500), in PACKET_MIN..=PACKET_MAX;
         /// When it sends how fast.
         pattern: Pattern = Pattern::default();
+        /// How long after it is sent a packet is of use, as a frame of a stream that no one repairs: results count those
+        /// that arrive by then. Default: always.
+        deadline: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
         /// Circuit breakers on its path; the first that trips ends it. Default: none.
         breakers: Vec<Breaker> = Vec::new();
     }

@@ -8,6 +8,7 @@ use lfn_header::{Header, Protocol};
 use lfn_tcp::{Acknowledgement, Receiver, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 
+use crate::application::Application;
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, LinkId, RouteId};
 use crate::clock::packet::{Extras, Packet};
@@ -370,6 +371,16 @@ impl Flow {
         let rest = (bytes % u64::from(self.payload_bytes)) as u32;
         let short = if rest == 0 { 0 } else { self.payload_bytes - rest };
         self.sizes.last_wire_bytes = self.sizes.wire_bytes - short;
+    }
+
+    /// An application waits until the receiver has this segment in order.
+    pub fn expect_segment(&mut self, number: u64) {
+        self.message_end = number + 1;
+    }
+
+    /// When a segment of an application has to be at the receiver, `within` this time after it was written.
+    pub fn due(&self, application: &Application, within: Time, number: u64) -> Time {
+        self.started.after(application.writes_at(number, self.payload_bytes)).after(within)
     }
 
     /// The application waits for the message that is sent now.

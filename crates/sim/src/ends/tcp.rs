@@ -160,6 +160,11 @@ impl TcpFlows {
         }
         flow.task().writes_left -= 1;
         flow.sender.write_now(now, 1);
+        if let Some(within) = application.deadline {
+            let due = flow.due(&application, within, reported.written);
+            reported.frames.due += u64::from(reported.counted.contains(&due));
+            flow.expect_segment(reported.in_order);
+        }
         reported.written += 1;
         let next = flow.started.after(application.writes_at(reported.written, flow.payload_bytes));
         if next < cx.duration {
@@ -511,7 +516,26 @@ impl TcpFlows {
     /// complete with it.
     pub fn on_data(&mut self, scheduler: &mut Scheduler, packet: Packet, extras: &Extras) -> bool {
         self.receive(scheduler, scheduler.now, packet, extras);
-        self.flows[packet.flow().index()].takes_message()
+        let complete = self.flows[packet.flow().index()].takes_message();
+        if complete && self.is_reported(packet.flow()) {
+            self.on_in_order(scheduler.now, packet.flow());
+            return false;
+        }
+        complete
+    }
+
+    /// Segments with a deadline are in order at the receiver.
+    fn on_in_order(&mut self, now: Time, id: FlowId) {
+        let (flow, reported) = (&mut self.flows[id.index()], &mut self.reported[id.index()]);
+        let Some(application) = reported.config.application else { return };
+        let Some(within) = application.deadline else { return };
+        let in_order = flow.receiver.next_expected().min(reported.written);
+        for number in reported.in_order..in_order {
+            let due = flow.due(&application, within, number);
+            reported.frames.in_time += u64::from(due >= now && reported.counted.contains(&due));
+        }
+        reported.in_order = in_order;
+        flow.expect_segment(in_order);
     }
 
     /// A SYN, or the ACK that ends the handshake, reaches the receiver.

@@ -5,6 +5,7 @@ use lfn_units::Time;
 
 use super::context::Context;
 use super::delays::{stamp, Delays};
+use super::frames::InTime;
 use crate::breaker::Tally;
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, RouteId};
@@ -33,6 +34,7 @@ struct UdpSource {
     /// Of packets that arrive from then on.
     delays: Delays,
     delays_from: Time,
+    in_time: Option<InTime>,
 }
 
 impl UdpSources {
@@ -56,6 +58,7 @@ impl UdpSources {
             report: UdpSummary { name: config.name.clone(), ..UdpSummary::default() },
             delays: Delays::default(),
             delays_from: cx.record.warmup,
+            in_time: config.deadline.map(|within| InTime::new(within, cx.record.warmup, cx.duration)),
         });
         Ok(())
     }
@@ -67,6 +70,9 @@ impl UdpSources {
             return;
         }
         source.report.sent += 1;
+        if let Some(in_time) = &mut source.in_time {
+            in_time.on_send(cx.scheduler.now);
+        }
         let next = source.traffic.next_at();
         if next < cx.duration {
             cx.scheduler.schedule(next, Kind::Udp, id.index());
@@ -117,6 +123,9 @@ impl UdpSources {
         if now >= source.delays_from {
             source.delays.add(packet.stamp(), now);
         }
+        if let Some(in_time) = &mut source.in_time {
+            in_time.on_arrival(now, packet.stamp());
+        }
     }
 
     /// A circuit breaker ends a source.
@@ -152,6 +161,7 @@ impl UdpSources {
             (report.offered_bps, report.received_bps) = (per_s(report.sent), per_s(report.delivered));
             (report.mean_delay_s, report.p99_delay_s) =
                 (source.delays.mean_s(), source.delays.quantile_s(0.99));
+            report.frames = source.in_time.as_ref().map(InTime::frames);
             report
         };
         self.sources.iter().map(summary).collect()

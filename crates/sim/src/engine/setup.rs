@@ -28,6 +28,7 @@ use crate::misbehaving::Misbehaviour;
 use crate::network::links::{LinkState, Use};
 use crate::network::Network;
 use crate::rng;
+use crate::summary::Frames;
 
 impl Sim {
     /// A simulation at time 0.
@@ -119,13 +120,18 @@ impl Sim {
         let cx = &mut self.context;
         let mut sender = None;
         for ((flow, number), transfer) in config.flows.iter().zip(numbers).zip(tcp) {
-            let by_event = rerouted[number as usize] || watched[transfer as usize];
+            // When segments come in order is told by events.
+            let has_deadline = flow.application.is_some_and(|application| application.deadline.is_some());
+            let by_event = rerouted[number as usize] || watched[transfer as usize] || has_deadline;
             let reported = Reported {
                 config: flow.clone(),
                 number,
                 transfer,
                 started: false,
                 written: 0,
+                in_order: 0,
+                frames: Frames::default(),
+                counted: cx.record.warmup..=cx.duration,
                 at_warmup: AtWarmup::default(),
                 at_end: None,
                 tripped: None,

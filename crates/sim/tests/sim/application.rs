@@ -15,7 +15,7 @@ fn slow(flow: FlowConfig, application: Application) -> Config {
 }
 
 fn steady(text: &str) -> Application {
-    Application { rate: rate(text), on: None, off: None }
+    Application { rate: rate(text), on: None, off: None, deadline: None }
 }
 
 #[test]

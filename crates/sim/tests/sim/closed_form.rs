@@ -161,6 +161,7 @@ prop_compose! {
             udp: udp.into_iter().enumerate().map(|(n, (part, traffic))| UdpConfig {
                 name: format!("udp {n}"),
                 traffic,
+                deadline: None,
                 route: RouteId(part.index(2 * parts.len()) as u16),
             }).collect(),
             background: with_background.then(|| background(1, Rate(*slowest))),

@@ -6,6 +6,7 @@ mod breaker;
 mod closed_form;
 mod common;
 mod determinism;
+mod frames;
 mod handshake;
 mod impairments;
 mod linux_behaviour;

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from lfnlab.metrics import FirstPassage, Spread
-    from lfnlab.results.summary import FlowSummary
+    from lfnlab.results.summary import FlowSummary, Frames
 
 #: Time scales of Jain's index and of the coefficient of variation, where none is asked for.
 JAIN_WINDOWS_S = (1.0, 10.0, 60.0)
@@ -365,6 +365,23 @@ def _unfinished(view: View) -> Iterator[Row]:
         yield Row(law, "flows", metrics.unfinished([flow["completion_s"] for flow in flows]))
 
 
+def _frames_in_time(view: View) -> Iterator[Row]:
+    """Of the whole run from its warm-up on: the engine counts frames, and no table has them."""
+    summary = view.run.summary
+    if (view.start_s, view.last_s) != (summary["warmup_s"], summary["sim_s"]):
+        return
+    counts: dict[str, list[Frames]] = {}
+    for name, of in [
+        *((flow["law"], flow.get("frames")) for flow in summary["flows"]),
+        *((source["name"], source.get("frames")) for source in summary.get("udp", ())),
+    ]:
+        if of is not None:
+            counts.setdefault(name, []).append(of)
+    for name, found in counts.items():
+        due, in_time = (sum(of[key] for of in found) for key in ("due", "in_time"))
+        yield Row(name, "frames", metrics.frames_in_time(due, in_time))
+
+
 def _sized(view: View) -> Iterator[tuple[str, list[FlowSummary]]]:
     """By law the flows with a size that began in the window, so that all their bytes count."""
     for law in dict.fromkeys(flow["law"] for flow in view.run.summary["flows"]):
@@ -496,5 +513,12 @@ METRICS = {
             "flows with a size, or models of traffic",
         ),
         Metric("unfinished", metrics.unfinished, _unfinished, _PERCENT, "flows with a size"),
+        Metric(
+            "frames-in-time",
+            metrics.frames_in_time,
+            _frames_in_time,
+            _PERCENT,
+            "deadlines, and the window of the averages",
+        ),
     )
 }

@@ -88,7 +88,7 @@ impl TcpFlows {
 
     /// One flow that is reported.
     pub fn summary(&mut self, id: FlowId, end: Time, cx: &Context) -> FlowSummary {
-        let Reported { config, number, transfer, started, tripped, at_warmup, at_end, .. } =
+        let Reported { config, number, transfer, started, tripped, at_warmup, at_end, frames, .. } =
             &self.reported[id.index()];
         let flow = &mut self.flows[id.index()];
         let payload_bytes = u64::from(flow.payload_bytes);
@@ -136,6 +136,7 @@ impl TcpFlows {
             cov: None,
             ended_s: flow.is_finished().then(|| ended.in_s()),
             completion_s: completed.then(|| ended.since(flow.started).in_s()),
+            frames: config.application.and_then(|application| application.deadline).map(|_| *frames),
             tripped_s: tripped.map(Time::as_s),
         }
     }

@@ -1,11 +1,14 @@
 //! Flows over TCP that are reported one by one: what is kept of each for its summary.
 
+use std::ops::RangeInclusive;
+
 use lfn_tcp::SenderStats;
 use lfn_units::Time;
 
 use super::TcpFlows;
 use crate::clock::ids::FlowId;
 use crate::config::FlowConfig;
+use crate::summary::Frames;
 
 /// A flow that is reported.
 pub(crate) struct Reported {
@@ -17,6 +20,11 @@ pub(crate) struct Reported {
     pub started: bool,
     /// Segments that a slow application has written.
     pub written: u64,
+    /// Of those, the ones that its receiver has in order, where they have a deadline.
+    pub in_order: u64,
+    pub frames: Frames,
+    /// Deadlines that count.
+    pub counted: RangeInclusive<Time>,
     pub at_warmup: AtWarmup,
     /// The window when the flow ended: its integral, the least and the largest.
     pub at_end: Option<SenderStats>,

@@ -79,7 +79,7 @@ pub fn datagrams(route: u16, bytes: u32, start: Time, gap: Time, count: u64) -> 
         packet_bytes: bytes,
         pattern: udp::Pattern::Bursts(vec![udp::Burst { start, stop, rate }]),
     };
-    UdpConfig { name: format!("udp on {route}"), traffic, route: RouteId(route) }
+    UdpConfig { name: format!("udp on {route}"), traffic, deadline: None, route: RouteId(route) }
 }
 
 /// Every packet on `links` is recorded.
