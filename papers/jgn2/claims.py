@@ -536,6 +536,18 @@ def totals_table(study: Study) -> Table:
 
 def figures(study: Study) -> dict[str, Any]:
     """Figures 2 to 4, and Table 2 as a picture."""
+    return {
+        **figures_2_to_4(study),
+        "table2": (
+            heat_maps(study),
+            "Table 2 of the paper, and ours: total throughput of two flows in Mbit/s; a frame "
+            "where a mix has less than two flows of either protocol",
+        ),
+    }
+
+
+def figures_2_to_4(study: Study) -> dict[str, Any]:
+    """Figures 2 to 4."""
     panels = {
         f"({panel})": [
             (law, *study.course("figure 2", law)) for law in laws if law in ("reno", *study.laws)
@@ -551,11 +563,6 @@ def figures(study: Study) -> dict[str, Any]:
         "figure2": (plot.courses(panels, unit), "Figure 2: one flow, 180 ms"),
         "figure3": (ratio_bars(study), "Figure 3: two flows of different RTTs, 38 ms and more"),
         "figure4": (plot.courses(switches, unit), "Figure 4: another path from 30 to 90 s"),
-        "table2": (
-            heat_maps(study),
-            "Table 2 of the paper, and ours: total throughput of two flows in Mbit/s; a frame "
-            "where a mix has less than two flows of either protocol",
-        ),
     }
 
 

@@ -1,4 +1,4 @@
-"""Future work of the JGN II paper: Table 2 at 10 Gbit/s, with laws of today, and Linux."""
+"""Future work of the JGN II paper: 10 Gbit/s, laws of today, and Linux."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lfnlab.scenario.elements import Change, NamedLink, Queue
 from lfnlab.scenario.quantity import SECONDS, parse
 from lfnlab.statistics import interval
 
-from .claims import below_both, heat_map, listed
-from .runs import PAPER, PAPER_MBPS, Pair, Study, buffer, full_mbps, matrix_cases
+from .claims import below_both, figures_2_to_4, heat_map, j1, j2, j3, j4, j5, listed
+from .runs import PAPER, PAPER_MBPS, Pair, Study, buffer, cases, full_mbps, matrix_cases
 
 if TYPE_CHECKING:
     from lfnlab.papers.paper import Execute
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from lfnlab.scenario.builder import Scenario
 
 QUESTION = "Table 2 at other rates, with laws of today"
+FASTER = "Figures 2 to 4 at ten times the rate"
 
 
 def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
-    """Run the matrix at each rate."""
+    """Run the matrix at each rate, and the figures at ten times the paper's."""
     rates = settings["extensions"]["rates"]
     chosen = {rate: nested(settings, {**settings["extensions"], "rate": rate}) for rate in rates}
     made = [
@@ -39,21 +40,36 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
         for seed in range(1, own["seeds"] + 1)
         for case in matrix_cases(own, seed, rate)
     ]
+    faster = nested(settings, settings["extensions"]["faster"])
+    made += [case for case in cases(faster) if str(case.factors["part"]).startswith("figure")]
     results = execute(made, f"JGN II: {QUESTION}")
     studies = {rate: Study(own, results) for rate, own in chosen.items()}
+    drawn = figures_2_to_4(there := Study(faster, results))
+    found = [claim(there) for claim in (j1, j2, j3, j4, j5)]
     return Extension(
         results=results,
-        answers={QUESTION: "; ".join(said(study, rate) for rate, study in studies.items())},
+        answers={
+            QUESTION: "; ".join(said(study, rate) for rate, study in studies.items()),
+            FASTER: f"{faster['rate']}, the buffers and the caps of windows ten times as large: "
+            + "; ".join(f"{one.claim} {one.verdict} ({one.cause or one.ours})" for one in found),
+        },
         tables={
-            heading.format(rate=rate): table
-            for rate, study in studies.items()
-            for heading, table in (
-                ("Total goodput of two flows at {rate}, Mbit/s", totals_table(study, rate)),
-                (
-                    "Share of the row's flow beside the column's at {rate}, %",
-                    shares_table(study, rate),
-                ),
-            )
+            f"{FASTER}: the claims": Table(
+                ("claim", f"verdict at {faster['rate']}", "ours there"),
+                tuple((one.claim, one.verdict, one.ours) for one in found),
+                2,
+            ),
+            **{
+                heading.format(rate=rate): table
+                for rate, study in studies.items()
+                for heading, table in (
+                    ("Total goodput of two flows at {rate}, Mbit/s", totals_table(study, rate)),
+                    (
+                        "Share of the row's flow beside the column's at {rate}, %",
+                        shares_table(study, rate),
+                    ),
+                )
+            },
         },
         figures={
             "matrix": (
@@ -61,7 +77,11 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
                 "Table 2 of the paper, and total goodput of two flows in Mbit/s at "
                 f"{' and '.join(rates)}; a frame where a mix has less than two flows of either "
                 "protocol",
-            )
+            ),
+            **{
+                f"faster-{name}": (figure, f"{caption}, at {faster['rate']}")
+                for name, (figure, caption) in drawn.items()
+            },
         },
     )
 
