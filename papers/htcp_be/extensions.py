@@ -1,21 +1,23 @@
-"""Future work of the HTCP-BE paper: UDP in the background, rare losses, UDT, a real kernel.
+"""Future work of the HTCP-BE paper: UDP in the background, rare losses, UDT, RTP, a real kernel.
 
 It names background other than TCP, a variant that holds its window while losses are few, transport
-over UDP, and an implementation in a real kernel. Every law meets the same background in a run, so
-laws are compared run by run.
+over UDP, as RTP for streams that tolerate loss, and an implementation in a real kernel. Every law
+meets the same background in a run, so laws are compared run by run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from lfnlab import metrics
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.experiment.plan import Case
 from lfnlab.figures import shapes
 from lfnlab.papers.extension import Extension, OnKernel, select
 from lfnlab.scenario.builder import dumbbell
-from lfnlab.scenario.elements import Burst, OnOff, Udp
+from lfnlab.scenario.elements import Application, Burst, OnOff, Udp
 from lfnlab.scenario.quantity import BITS_PER_S, SECONDS, parse
 from lfnlab.statistics import interval, paired
 
@@ -31,6 +33,11 @@ UDP = "UDP in the background"
 LOSSES = "the variant hold under random losses"
 COSTS = "what hold costs a flow beside it"
 AGAINST = "UDT"
+FRAMES = "frames of e-VLBI that come in time"
+#: A stream without repair; the receiver's report once an RTT, to which such a sender does not
+#: react, is left out.
+RTP = "RTP"
+CARRIERS = (RTP, OURS, HOLD, "htcp", "cubic")
 
 
 def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
@@ -55,6 +62,15 @@ def extend(settings: Mapping[str, Any], execute: Execute) -> Extension:
                 f"{mbps(results, AGAINST, f'{OURS} + udt', level)} and "
                 f"{mbps(results, AGAINST, f'{OURS} + udt', level, flow=1)}"
                 for level in (levels[0], levels[-1])
+            ),
+            FRAMES: f"within {own['frames']['deadline']}: "
+            + "; ".join(
+                f"{name}: "
+                + ", ".join(
+                    f"{carrier} {in_time(results, carrier, name)} %" for carrier in CARRIERS
+                )
+                for name in streams_of(own)
+                if name.endswith(f"level {own['frames']['levels'][-1]}")
             ),
         },
         tables=tables(results, settings),
@@ -135,7 +151,64 @@ def tables(results: Results, settings: Mapping[str, Any]) -> dict[str, Table]:
             ),
             1,
         ),
+        f"{FRAMES}: percent within {own['frames']['deadline']}": Table(
+            ("stream, buffer, background", *CARRIERS),
+            tuple(
+                (name, *(in_time(results, carrier, name) for carrier in CARRIERS))
+                for name in streams_of(own)
+            ),
+            1,
+        ),
     }
+
+
+def streams_of(own: Mapping[str, Any]) -> list[str]:
+    """The cases of streams: a rate, a buffer, and a level of background traffic."""
+    frames = own["frames"]
+    return [
+        f"{stream['rate']}, {bdp:g} BDP, level {level}"
+        for stream in frames["streams"]
+        for bdp in frames["buffers_bdp"]
+        for level in frames["levels"]
+    ]
+
+
+def streams(own: Mapping[str, Any], seed: int) -> list[Case]:
+    """A stream of constant rate over each carrier, on a link of about twice its rate."""
+    frames, made, names = own["frames"], [], iter(streams_of(own))
+    within_s, rtt_s = (parse(text, SECONDS) for text in (frames["deadline"], own["rtt"]))
+    for stream, bdp, level in product(frames["streams"], frames["buffers_bdp"], frames["levels"]):
+        rate_bps, link_bps = (parse(stream[key], BITS_PER_S) for key in ("rate", "link"))
+        buffer = f"{bdp * link_bps * rtt_s / 8:.0f}B"
+        base = path({**own, "rate": stream["link"]}, seed, buffer).with_background(level)
+        name = next(names)
+        # Its packets have 28 bytes of headers, and of the path only the queue before them.
+        burst = Burst(start="0s", rate=f"{rate_bps * 1500 / 1472:.0f}bit/s")
+        source = Udp(bursts=(burst,), deadline=f"{within_s - rtt_s / 2:g}s")
+        made.append(case(FRAMES, RTP, name, base.with_udp(source)))
+        writes = Application(rate=stream["rate"], deadline=frames["deadline"])
+        made += [
+            case(FRAMES, law, name, base.flow(law, application=writes))
+            for law in CARRIERS
+            if law != RTP
+        ]
+    return made
+
+
+def shares(results: Results, carrier: str, name: str) -> list[float]:
+    """Percent of the frames that are in time, by run."""
+    found = []
+    for run in select(results, question=FRAMES, law=carrier, case=name):
+        of = run.summary["udp"] if carrier == RTP else run.summary["flows"]
+        frames = of[0]["frames"]
+        assert frames is not None
+        found.append(100 * metrics.frames_in_time(**frames))
+    return found
+
+
+def in_time(results: Results, carrier: str, name: str) -> str:
+    """Percent of the frames that are in time, with its interval."""
+    return with_interval(interval(shares(results, carrier, name)))
 
 
 def udp_laws_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -188,6 +261,7 @@ def cases(settings: Mapping[str, Any]) -> list[Case]:
                 case(AGAINST, OVER_UDT, name, base.flow(OURS, transport="udt")),
                 case(AGAINST, f"{OURS} + udt", name, pair(base, OURS, "udt")),
             ]
+        made += streams(own, seed)
     return made
 
 
