@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from lfnlab.results.runs import Results
 
 
-#: Its laws need VCP's routers, which Linux does not have.
-WITHOUT_KERNEL = {"evcp"}
+#: Their laws need what Linux does not have: VCP's routers, a law's blocks.
+WITHOUT_KERNEL = {"cw-hstcp", "evcp"}
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Extension]:
     return {
         name: extension.extend(name, quick=True, out=out / name) for name in extension.extended()
     }
+
+
+def test_every_paper_has_an_extension(found: dict[str, Extension]) -> None:
+    assert list(found) == list(paper.papers())
 
 
 def test_every_question_has_an_answer_and_every_cell_a_number(found: dict[str, Extension]) -> None:
