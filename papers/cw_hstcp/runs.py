@@ -305,7 +305,9 @@ def jain_at(study: Study, law: str, scale_s: float) -> list[float]:
 
 def burst(run: Run, count: int, within_ms: int) -> float:
     """Most segments of one flow under test that come to the bottleneck within a time."""
-    packets = run.table("packets").filter(
+    recorded = run.table("packets")
+    assert recorded.height == run.summary["captured_rows"], "the recording ends too early"
+    packets = recorded.filter(
         (pl.col("point") == 0) & (pl.col("kind") == 0) & (pl.col("flow") < count)
     )
     bins = packets.group_by("flow", pl.col("t_ps") // (within_ms * 10**9)).len()
