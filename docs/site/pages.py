@@ -159,10 +159,12 @@ def agreement() -> str:
 def claims() -> str:
     """How many claims of the papers hold."""
     found = sum(verdicts.counts().values(), Counter())
+    untested = found["cannot be tested"]
     return (
         f"[Five papers](papers.md) have {found.total()} claims: {found['holds']} hold, "
         f"{found['does not hold']} do not, {found['undecided']} are undecided, "
-        f"and {found['depends']} depend on choices that the paper leaves open."
+        f"and {found['depends']} depend on choices that the paper leaves open"
+        f"{f'; {untested} cannot be tested' if untested else ''}."
     )
 
 

@@ -118,6 +118,8 @@ def test_the_front_page_counts_the_verdicts_and_has_the_accepted_indices() -> No
         f"have {total.total()} claims: {total['holds']} hold, {total['does not hold']} do not, "
         f"{total['undecided']} are undecided, and {total['depends']} depend"
     ) in page
+    untested = total["cannot be tested"]
+    assert (f"leaves open; {untested} cannot be tested." in page) == (untested > 0)
     [sentence] = re.findall(
         r"Jain's index of their throughputs over 50 s is [^:]*Scalable TCP\.", page
     )
