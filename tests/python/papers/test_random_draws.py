@@ -12,7 +12,7 @@ import pytest
 from lfnlab.analysis.finding import Finding
 from lfnlab.cli import papers as cli
 from lfnlab.errors import Unavailable, UsageError
-from lfnlab.papers import draws, paper
+from lfnlab.papers import draws, paper, verdicts
 from lfnlab.results.runs import Results
 
 if TYPE_CHECKING:
@@ -128,6 +128,15 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert kept["verdicts"] == found.verdicts()
     assert kept["seen"] == found.seen()
     assert [one["n"] for one in kept["chosen"]] == [draw.chosen["n"] for draw in found.draws]
+
+
+def test_draws_from_other_ranges_are_called_so_on_the_page() -> None:
+    kept = paper.expected("westwood-10g")
+    found = draws.drawn("westwood-10g", paper.settings_of("westwood-10g", quick=False))
+    kept["draws"]["chosen"] = [words for words, _ in found]
+    assert "from others" not in "\n".join(verdicts.draws("westwood-10g", kept))
+    kept["draws"]["chosen"][0] |= {"buffer": "buffer 9bdp"}
+    assert "from others" in "\n".join(verdicts.draws("westwood-10g", kept))
 
 
 def test_a_paper_without_draws_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
