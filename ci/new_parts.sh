@@ -120,7 +120,7 @@ add python/lfnlab/analysis/measure/rows.py '^        Metric("cov",' \
 count "a metric" python/lfnlab/metrics/shares.py 2
 
 cp ci/counters.py python/lfnlab/formats/counters.py
-add python/lfnlab/cli/results.py '^    "iperf3": """' \
+add python/lfnlab/cli/importing.py '^    "iperf3": """' \
     '    "counters": """Store counters of an interface, to plot with simulated flows.' '' \
     '    Args:' '        file: CSV of the columns t_s,bytes.' '    """,'
 count "an importer" python/lfnlab/formats/counters.py 2

@@ -23,6 +23,7 @@ from lfnlab.figures.columns import unit
 from lfnlab.figures.plot import rendered
 from lfnlab.laboratory import page as laboratory
 from lfnlab.papers import verdicts
+from lfnlab.results.tables import MEASURED
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -178,7 +179,10 @@ def tables() -> str:
         ]
         head = ["column", "type", "unit", "meaning"]
         sections.append(f"### {name}\n\nA row is {meaning}.\n\n{table(head, rows)}")
-    return "\n\n".join(sections)
+    rows = [[f"`{one.name}`", one.kind, one.unit, one.meaning] for one in MEASURED]
+    head = ["column", "type", "unit", "meaning"]
+    about = "Columns that the samples of a [measurement](../import.md) have besides those of flows."
+    return "\n\n".join([*sections, f"### flows of a measurement\n\n{about}\n\n{table(head, rows)}"])
 
 
 def _codes(words: Sequence[str]) -> list[str]:

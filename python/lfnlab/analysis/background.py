@@ -41,7 +41,7 @@ class Share(NamedTuple):
 def share(run: Run) -> Share | None:
     """Of the run's background; None without one, and in other networks than a dumbbell."""
     background = run.summary.get("background")
-    if not background or not run.is_dumbbell or "testbed" in run.summary:
+    if not background or not run.is_dumbbell or not run.is_simulated:
         return None
     own = run.scenario.background
     forward, reverse = (

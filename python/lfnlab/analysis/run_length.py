@@ -121,6 +121,8 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
     fewest: dict[str, Run] = {}
     for run in results.looked_at:
         step()
+        if run.is_measured:
+            continue
         for law, losses in _losses(run).items():
             own = counts.setdefault(law, [])
             if not own or min(losses) < min(own):

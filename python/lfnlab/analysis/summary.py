@@ -42,7 +42,8 @@ def to_json(results: Results) -> dict[str, Any]:
 def summary_tables(results: Results) -> list[Table]:
     """The summary, and in other networks than a dumbbell the links."""
     found = [summary_table(results)]
-    if results.cases.rows and not all(run.is_dumbbell for run in results.looked_at):
+    runs = [run for run in results.looked_at if not run.is_measured]
+    if results.cases.rows and not all(run.is_dumbbell for run in runs):
         found.append(_links_table(results))
     return found
 
@@ -153,7 +154,7 @@ def _sampling(results: Results) -> str:
     many = [
         run.scenario
         for run in results.looked_at
-        if "testbed" not in run.summary
+        if run.is_simulated
         and run.scenario.sample is None
         and (
             run.scenario.sample_rows is not None
@@ -172,12 +173,12 @@ def over(results: Results) -> str:
     fixed = [
         run
         for run, count in cases
-        if count == 1 and "testbed" not in run.summary and not run.scenario.is_random
+        if count == 1 and run.is_simulated and not run.scenario.is_random
     ]
     if fixed and len(fixed) == len(cases):
         return "one run each, since nothing in the scenario is random"
     if most == 1:
-        return "one seed"
+        return "one measurement" if all(run.is_measured for run, _ in cases) else "one seed"
     # Some runs may have failed.
     least = min(count for run, count in cases if run not in fixed)
     count = f"{most}" if least == most else f"{least} to {most}"
@@ -197,7 +198,10 @@ def _range(values: set[float]) -> str:
 def rate_unit_of(runs: Sequence[Run]) -> tuple[str, float]:
     """The unit for the rates of some runs, in tables, figures and traces alike, and its size."""
     rates_bps = [link["rate_bps"] for run in runs for link in run.summary["links"][:1]]
-    return rate_unit(max(rates_bps, default=0))
+    measured = [
+        flow["goodput_bps"] or 0 for r in runs if r.is_measured for flow in r.summary["flows"]
+    ]
+    return rate_unit(max([*rates_bps, *measured], default=0))
 
 
 def rate_unit(rate_bps: float) -> tuple[str, float]:

@@ -83,8 +83,9 @@ def beyond_rtt(results: Results) -> list[str]:
     longest: dict[str, float] = {}
     for run in results.looked_at:
         for flow in run.summary["flows"]:
-            if flow["law"].partition(":")[0] in ("vcp", "evcp") and flow["rtt_s"] > VCP_RTT_S:
-                longest[flow["law"]] = max(longest.get(flow["law"], 0.0), flow["rtt_s"])
+            rtt_s = flow["rtt_s"] or 0.0
+            if flow["law"].partition(":")[0] in ("vcp", "evcp") and rtt_s > VCP_RTT_S:
+                longest[flow["law"]] = max(longest.get(flow["law"], 0.0), rtt_s)
     return [
         f"{law} has an RTT of {rtt_s:g} s: above {VCP_RTT_S:g} s its window grows no faster per "
         "round trip, so it fills the link slowly and incompletely."
@@ -138,7 +139,7 @@ def unmarked(results: Results) -> list[str]:
     found: dict[str, list[tuple[int, int]]] = {}
     for run in results.looked_at:
         suspects = [link for link in run.summary["links"] if _dropped(link)]
-        if suspects and "testbed" not in run.summary:
+        if suspects and run.is_simulated:
             marking = _marking(run)
             for link in suspects:
                 if marking.get(link["id"], 1.0) < 1.0:

@@ -69,7 +69,7 @@ COMMANDS = {
         "Write the packets of a run as pcapng, for Wireshark, tshark and tcptrace.",
     ),
     "import": (
-        "results:importing",
+        "importing:importing",
         "Store a measurement of another tool as a result.",
     ),
     "table": (

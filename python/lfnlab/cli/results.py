@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from lfnlab.cli.options import Json, Names, OptionalOut, Out, print_json
 from lfnlab.errors import MetricError, StoreError, UsageError
@@ -138,7 +138,7 @@ def _save(drawing: Drawing, sources: Sequence[Path], out: Path | None) -> None:
 def table(
     directory: Path,
     /,
-    *,
+    *more: Path,
     baseline: str | None = None,
     where: Where = (),
     metric: str | None = None,
@@ -158,9 +158,11 @@ def table(
         lfn table lfn-results --where law=cubic,bbr --where "link.loss<=1e-4" --metric goodput_bps
         lfn table lfn-results --csv > results.csv
         lfn table lfn-results --latex > results.tex
+        lfn table before after --baseline result=before
 
     Args:
-        directory: Results directory.
+        directory: Results directory, or that of a measurement.
+        more: Further ones; the column `result` tells them apart.
         baseline: A law, or KEY=VALUE of a key that the runs differ in.
         where: Condition on rows, repeatable: `law=cubic,bbr`, `"utilization>=0.9"`.
         metric: Names, separated by commas; default all that `--csv` shows.
@@ -175,11 +177,11 @@ def table(
     from lfnlab.analysis.table import latex as in_latex
     from lfnlab.analysis.table import markdown_of, plain
     from lfnlab.results.cases import LINK_METRICS, METRICS
-    from lfnlab.results.index import experiment
+    from lfnlab.results.index import together
 
     if json + csv + markdown + latex > 1:
         raise UsageError("table: allowed is one of --json, --csv, --markdown, --latex")
-    results = experiment(directory)
+    results = together([directory, *more])
     if where:
         results = results.where(*where)
     if not results.cases.rows and baseline is not None:
@@ -340,44 +342,3 @@ def pcap(
             "raise capture.max_rows."
         )
     return OK
-
-
-IMPORTERS = {
-    "iperf3": """Store a measurement of iperf3, to plot with simulated flows.
-
-    Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
-
-        lfn import iperf3 measured.json --out measured
-        lfn plot lfn-results measured --y goodput_bps
-
-    Args:
-        file: Output of `iperf3 -J` at the client or the server.
-    """,
-}
-"""Modules of ``lfnlab.formats``, and the help of their commands."""
-importing = App(name="import", help="Store a measurement of another tool as a result.")
-
-
-def _importer(tool: str, says: str) -> Callable[..., int]:
-    def command(file: Path, /, *, out: OptionalOut = None) -> int:
-        from lfnlab.formats import measurement
-
-        measured = measurement.read(tool, file)
-        directory = out or Path(f"lfn-{tool}-{file.stem}")
-        measurement.store(measured, directory)
-        for flow in measured.summary["flows"]:
-            goodput_bps = flow["goodput_bps"]
-            rate = "goodput not told" if goodput_bps is None else f"{goodput_bps / 1e6:.4g} Mbit/s"
-            least_bps = flow.get("least_goodput_bps")
-            if goodput_bps and least_bps is not None and least_bps < 0.999 * goodput_bps:
-                rate += f", or from {least_bps / 1e6:.4g}: datagrams came late or twice"
-            say(f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}")
-        say(directory)
-        return OK
-
-    command.__doc__ = f"{says}    out: Directory; default `lfn-{tool}-` and the name of the file."
-    return command
-
-
-for _tool, _says in IMPORTERS.items():
-    importing.command(_importer(_tool, _says), name=_tool)

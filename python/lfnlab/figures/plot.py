@@ -404,9 +404,19 @@ def cwnd_series(run: Run) -> Iterator[Series]:
 
 
 def goodput_series(run: Run, unit_bps: float = 1e6) -> Iterator[Series]:
-    """Goodputs of the flows in bins of 1 s, by default in Mbit/s."""
+    """Goodputs of the flows in bins of 1 s, by default in Mbit/s; of a measurement in its own."""
+    if run.is_measured:
+        return _flow_series(run, run.table("goodput"), "goodput_bps", unit_bps)
     flows = run.table("flows", ("t_s", "flow", "delivered_bytes"))
     return _flow_series(run, goodput_bins(flows), "goodput_bps", unit_bps)
+
+
+def measured_series(run: Run, column: str, scale: float) -> Iterator[Series]:
+    """A column of the samples of a measurement; nothing of other runs, or where it has none."""
+    if run.is_measured:
+        table = run.table("flows", ("t_s", "flow", column))
+        if column in table.columns:
+            yield from _flow_series(run, table, column, scale)
 
 
 def in_unit_of_rate(
@@ -444,6 +454,8 @@ def queue_series(run: Run) -> Iterator[Series]:
 
     Links that carry no data have no samples.
     """
+    if run.is_measured:
+        return
     queues = run.table("queues", ("t_s", "link", "packets"))
     if run.is_dumbbell:
         flows = run.summary["flows"]
@@ -544,6 +556,7 @@ def rendered(
 
 def _flow_series(run: Run, table: pl.DataFrame, column: str, scale: float) -> Iterator[Series]:
     laws = {flow["id"]: flow["law"] for flow in run.summary["flows"]}
+    table = table.drop_nulls(column)
     # The table is in the order of time, so a flow that begins first comes first.
     for (flow,), part in table.sort("flow", maintain_order=True).group_by(
         ["flow"], maintain_order=True

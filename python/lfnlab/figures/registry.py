@@ -105,13 +105,18 @@ class Traces:
 
     def draw(self, results: Results, traced: Sequence[Run]) -> tuple[Figure, str] | None:
         """The figure with what it leaves out; None without samples."""
-        sampled = [run for run in traced if run.table(self.table).height]
+        sampled = [run for run in traced if self._is_sampled(run)]
         if not sampled:
             return None
         cases = len(plot.first_seed(results))
         left_out = f"{len(sampled)} of {cases} cases" if len(sampled) < cases else ""
         label, series = plot.in_unit_of_rate(self.label, self.series, sampled)
         return plot.traces(sampled, series, label), left_out
+
+    def _is_sampled(self, run: Run) -> bool:
+        if run.is_measured:  # it lacks tables, and columns have no value
+            return any(True for _ in self.series(run))
+        return run.table(self.table).height > 0
 
 
 @dataclass(frozen=True)

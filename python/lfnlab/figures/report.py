@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from lfnlab.analysis import table as written
@@ -174,9 +174,9 @@ def _page(
         body += [f"<h2>{escape(heading)}</h2>", _table(table)]
     if traces.shown:
         body.append(_traces(traces))
-    where = quote(os.path.relpath(results.root / "runs", home))
+    runs = next((run.path.parent for run in results.runs[:1] if run.is_measured), None)
+    where = quote(os.path.relpath(runs or results.root / "runs", home))
     body += [
-        "<h2>Scenario</h2>",
         _scenarios(results),
         _laws(results),
         '<h2 id="runs">Runs</h2>',
@@ -244,19 +244,16 @@ def _figure(svg: str, caption: str, data: str) -> str:
 
 
 def _subtitle(results: Results) -> str:
-    links = [
-        link
-        for run in results.looked_at
-        for link in run.summary["links"][: 1 if run.is_dumbbell else None]
-    ]
+    ran = [run for run in results.looked_at if not run.is_measured]
+    links = [link for run in ran for link in run.summary["links"][: 1 if run.is_dumbbell else None]]
     rates_bps = [link["rate_bps"] for link in links]
-    rtts_ms = [flow["rtt_s"] * 1e3 for run in results.looked_at for flow in run.summary["flows"]]
-    unit, unit_bps = rate_unit(max(rates_bps))
+    rtts_ms = [flow["rtt_s"] * 1e3 for run in ran for flow in run.summary["flows"]]
+    unit, unit_bps = rate_unit(max(rates_bps, default=0))
     where = " and ".join(sorted({_where(run) for run in results.looked_at}, reverse=True))
+    base = f"base RTT {_span(rtts_ms)} ms" if rtts_ms else "background traffic only"
     return ", ".join(
         [
-            f"{_span(bps / unit_bps for bps in rates_bps)} {unit}",
-            f"base RTT {_span(rtts_ms)} ms" if rtts_ms else "background traffic only",
+            *([f"{_span(bps / unit_bps for bps in rates_bps)} {unit}", base] if ran else []),
             f"{_span(run.summary['sim_s'] for run in results.looked_at)} s {where}",
             _count(results.runs, "run"),
         ]
@@ -264,6 +261,8 @@ def _subtitle(results: Results) -> str:
 
 
 def _where(run: Run) -> str:
+    if run.is_measured:
+        return "measured"
     said = run.summary.get("testbed")
     if said is None:
         return "simulated"
@@ -372,8 +371,10 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 
 def _scenarios(results: Results) -> str:
-    parts = []
-    cases = plot.first_seed(results)
+    cases = [run for run in plot.first_seed(results) if not run.is_measured]
+    if not cases:
+        return ""
+    parts = ["<h2>Scenario</h2>"]
     if len(cases) > 1:
         varied = ", ".join(results.runs[0].factors)
         parts.append(f"<p>The runs differ in {escape(varied)} and seed. The first:</p>")
@@ -403,14 +404,15 @@ def _runs(results: Results, where: str) -> str:
     def folder(run: Run) -> str:
         """The link to a run's files, or the key of one that keeps its summary alone."""
         key = escape(run.path.name)
-        if not run.path.is_dir():
+        if not run.path.is_dir() or run.is_measured:
             return f"<code>{key}</code>"
         return f'<a href="{where}/{quote(run.path.name)}/"><code>runs/{key}</code></a>'
 
     rows = [
         f'<td class="text">{escape(plot.panel_title(run))}</td><td>{run.seed}</td>'
         f'<td class="text"><code>{escape(run.summary["hash"])}</code></td>'
-        f"<td>{run.summary['data_packets_delivered']:,}</td><td>{run.summary['wall_s']:.2f}</td>"
+        f"<td>{_number(run, 'data_packets_delivered', ',')}</td>"
+        f"<td>{_number(run, 'wall_s', '.2f')}</td>"
         f'<td class="text">{folder(run)}</td>'
         f'<td class="text">{simulate(run)}</td>'
         for run in results.runs[:_MOST_RUNS]
@@ -433,6 +435,12 @@ def _runs(results: Results, where: str) -> str:
         f"<details><summary>{summary}</summary>{_html_table(headings, rows)}"
         f'<p class="dim">{listed}</p></details>'
     )
+
+
+def _number(run: Run, key: str, form: str) -> str:
+    """A number of a run's summary; a measurement has none."""
+    value = cast("Mapping[str, Any]", run.summary).get(key)
+    return "–" if value is None else format(value, form)
 
 
 def _provenance(results: Results) -> str:

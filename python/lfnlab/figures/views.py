@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,20 @@ KINDS = (
     ("cwnd", "Congestion window (segments)", plot.cwnd_series),
     ("rate", "Goodput in 1-s bins ({unit})", plot.goodput_series),
     ("queue", "Queue (packets)", plot.queue_series),
+    # Of measurements, which have no queue.
+    (
+        "inflight",
+        "Payload in flight (MB)",
+        partial(plot.measured_series, column="inflight_bytes", scale=1e6),
+    ),
+    (
+        "window",
+        "Receiver's window (MB)",
+        partial(plot.measured_series, column="offered_window_bytes", scale=1e6),
+    ),
+    ("rtt", "Smoothed RTT (ms)", partial(plot.measured_series, column="srtt_s", scale=1e-3)),
 )
+_OWN_BINS = "Goodput in the intervals of the file ({unit})"
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,16 @@ class Views:
         """Everything as JSON for ``report.js``; ``where`` leads from the page to the runs."""
         command = f"lfn plot {shlex.quote(str(root))} --figure run --run"
         cases = [[named(run), run.path.name] for run in self.runs]
-        return _json({"views": self.shown, "cases": cases, "command": command, "where": where})
+        tables = ["flows", "goodput" if any(run.is_measured for run in self.runs) else "queues"]
+        return _json(
+            {
+                "views": self.shown,
+                "cases": cases,
+                "command": command,
+                "where": where,
+                "tables": tables,
+            }
+        )
 
 
 def named(run: Run) -> str:
@@ -128,6 +151,8 @@ def charts(runs: Sequence[Run], buckets: int) -> list[dict[str, Any]]:
     changes = sorted({at_s for run in runs for at_s in plot.changes_s(run)})
     found: list[dict[str, Any]] = []
     for name, told, of in KINDS:
+        if name == "rate" and all(run.is_measured for run in runs):
+            told = _OWN_BINS
         title, samples = plot.in_unit_of_rate(told, of, runs)
         every = [(run, list(samples(run))) for run in runs]
         labelled = [
@@ -139,7 +164,14 @@ def charts(runs: Sequence[Run], buckets: int) -> list[dict[str, Any]]:
             most = max(len(traces) for _, traces in every)
             what = "links" if name == "queue" else "flows"
             shown = f", {each} of {most} {what} of a run" if most > each else ""
-            about = {"id": f"chart-{name}", "title": title + shown, "changes": changes}
+            about: dict[str, Any] = {
+                "id": f"chart-{name}",
+                "title": title + shown,
+                "changes": changes,
+            }
+            # Flows that a tool measured have no common times.
+            if any(run.is_measured for run in runs):
+                about["spans"] = True
             found.append({**about, **_aligned(labelled, buckets)})
     first_s = min((chart["t"][0] for chart in found), default=0.0)
     last_s = max((chart["t"][-1] for chart in found), default=0.0)

@@ -1,7 +1,7 @@
-"""Measurements of iperf3 (``iperf3 -J``) as tables of lfnlab, so that both are drawn together.
+"""Measurements of iperf3 (``-J``, ``--json-stream``) as tables of lfnlab, to draw both together.
 
-Values that iperf3 does not report are null. Goodput is in iperf3's own intervals, which are no
-whole seconds.
+Values that iperf3 does not report are null; a zero that it reports is 0. Goodput is in iperf3's own
+intervals, which are no whole seconds.
 """
 
 from __future__ import annotations
@@ -34,24 +34,27 @@ _INTERVAL_S = 1.0
 
 
 def read(file: Path) -> Measurement:
-    """Read what ``iperf3 -J`` wrote, at the client or at the server.
+    """Read what ``iperf3 -J`` or ``iperf3 --json-stream`` wrote, at the client or at the server.
 
     TCP or UDP, any number of streams, either way or both. Intervals that were omitted (``-O``) are
     left out. The summary's goodput is of what the receiver says has arrived, null where the file
     does not tell, as at a server that sends. Bytes of the tables count from the first interval that
     was not omitted; a sender's are those that the application wrote, so they run ahead of what was
-    acknowledged by the send buffer.
+    acknowledged by the send buffer. Of a file that is cut, and of a test that ended with an error,
+    the whole intervals are read; ``notes`` of the summary says so, and there are no totals.
 
     Raises:
         UsageError: naming file and key of what is not as iperf3 writes it; the file is too large.
         StoreError: when the file cannot be read.
     """
     raw = content(file)
-    root = _parsed(file, raw)
+    root, notes = _parsed(file, raw)
+    error = json.dumps(root.object().get("error")).strip('"')[:200]
     if "error" in root.object():
-        error = json.dumps(root.value["error"]).strip('"')[:200]
-        raise UsageError(f"{file}: iperf3 ended with an error: {error}")
-    start, end = root["start"], root["end"]
+        if not root.object().get("intervals"):
+            raise UsageError(f"{file}: iperf3 ended with an error: {error}")
+        notes.append("iperf3 ended with an error: its intervals are read, and it has no totals.")
+    start, end = root["start"], _Node({"streams": []}, root.path) if notes else root["end"]
     test = start["test_start"]
     protocol = test["protocol"].word()
     if protocol not in ("TCP", "UDP"):
@@ -81,11 +84,12 @@ def read(file: Path) -> Measurement:
         "time": _text(start["timestamp"].object().get("time"))
         if "timestamp" in start.object()
         else None,
+        "error": error if "error" in root.object() else None,
         "omitted_s": test.get("omit") or 0.0,
         "target_bps": start.get("target_bitrate") or test.get("target_bitrate") or None,
         "socket_buffer_bytes": start.get("sock_bufsize") or None,
     }
-    return Measurement.of(file, raw, flows, goodput, summaries, iperf3=said)
+    return Measurement.of(file, raw, flows, goodput, summaries, notes=notes, iperf3=said)
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class _Node:
     def __getitem__(self, key: str) -> _Node:
         path = f"{self.path}{key}" if self.path.endswith(": ") else f"{self.path}.{key}"
         if key not in self.object():
-            raise UsageError(f"{path}: missing; allowed: the output of iperf3 -J")
+            raise UsageError(f"{path}: missing; allowed: the output of one test of iperf3 -J")
         return _Node(self.value[key], path)
 
     def object(self) -> dict[str, Any]:
@@ -147,42 +151,113 @@ def _text(value: object) -> str | None:
     return value[:200] if isinstance(value, str) else None
 
 
-def _parsed(file: Path, raw: bytes) -> _Node:
+def _parsed(file: Path, raw: bytes) -> tuple[_Node, list[str]]:
+    """The object that iperf3 wrote, and sentences on what is missing from a file that is cut."""
     hint = "write it with iperf3 -J"
     if raw.count(b"{") + raw.count(b"[") > _MOST_PARTS:
         raise UsageError(f"{file}: more than {_MOST_PARTS:,} objects and lists; {hint}")
+    notes: list[str] = []
     try:
-        value = json.loads(raw)
+        text = raw.decode(json.detect_encoding(raw), "surrogatepass").removeprefix("\ufeff")
+        first = text.lstrip().partition("\n")[0]
+        if re.match(r'\s*\{\s*"event"\s*:', first):
+            value, notes = _events(file, text)
+        else:
+            value = json.loads(text)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and _is_stream(raw):
-            raise UsageError(
-                f"{file}: lines of iperf3 --json-stream; allowed: one object, of iperf3 -J"
-            ) from None
-        why = "one object is allowed" if error.msg == "Extra data" else error.msg
-        raise UsageError(f"{file}:{error.lineno}: not JSON, or incomplete: {why}; {hint}") from None
+        found = _before_cut(text, error.pos)
+        if found is None:
+            why = "one object is allowed" if error.msg == "Extra data" else error.msg
+            where = f"{file}:{error.lineno}"
+            raise UsageError(f"{where}: not JSON, or incomplete: {why}; {hint}") from None
+        value, notes = found, [_cut(error.lineno)]
     except UnicodeDecodeError:
         raise UsageError(f"{file}: not JSON: no UTF-8 text; {hint}") from None
     except RecursionError:
         raise UsageError(f"{file}: lists within lists, too deep to read; {hint}") from None
+    except UsageError:
+        raise
     except ValueError:  # Python reads up to 4300 digits
         raise UsageError(f"{file}: a number with thousands of digits; {hint}") from None
-    root = _Node(value, f"{file}: ")
     if not isinstance(value, dict):
         raise UsageError(f"{file}: not an object; {hint}")
-    if "event" in value and "start" not in value:
-        raise UsageError(
-            f"{file}: a line of iperf3 --json-stream; allowed: the output of iperf3 -J"
-        )
-    return root
+    return _Node(value, f"{file}: "), notes
 
 
-def _is_stream(raw: bytes) -> bool:
-    """Whether the first line is an event, as ``--json-stream`` writes them."""
+def _cut(line: int) -> str:
+    return f"The file is cut in line {line}: the whole intervals before are read; no totals."
+
+
+def _events(file: Path, text: str) -> tuple[dict[str, Any], list[str]]:
+    """The lines of ``--json-stream`` as the object of ``-J``, and notes.
+
+    Raises:
+        UsageError: a line is no event, or begins another test.
+    """
+    root: dict[str, Any] = {}
+    intervals: list[Any] = []
+    lines = text.rstrip().split("\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            said = json.loads(line) if line.strip() else {"event": ""}
+            event, data = said["event"], said.get("data")
+        except (json.JSONDecodeError, AttributeError, KeyError, TypeError):
+            if number == len(lines) and intervals:
+                return root | {"intervals": intervals}, [_cut(number)]
+            raise UsageError(
+                f"{file}:{number}: no event of iperf3 --json-stream: {json.dumps(line[:60])}"
+            ) from None
+        if event == "start" and root:
+            raise UsageError(
+                f"{file}:{number}: another test begins; allowed: the output of one test of iperf3"
+            )
+        if event == "interval":
+            intervals.append(data)
+        elif event in ("start", "end", "error"):
+            root[event] = data
+    notes = []
+    if "end" not in root and "error" not in root and intervals:
+        notes = [f"The file is cut after line {len(lines)}: the intervals are read; no totals."]
+    return root | {"intervals": intervals}, notes
+
+
+def _before_cut(text: str, at: int) -> dict[str, Any] | None:
+    """Start and whole intervals of a file that ends too early; None if there is no interval.
+
+    Args:
+        text: the file.
+        at: where the fault is: within a word at the end of a file that is cut.
+    """
+    rest = text[at:].strip()
+    if not re.fullmatch(r'"[^"\n]*|[\w.+-]*', rest):
+        return None
+    decode = json.JSONDecoder().raw_decode
+
+    def after(place: int) -> int:
+        while text[place] in " \t\r\n,:":
+            place += 1
+        return place
+
+    def value(place: int) -> tuple[Any, int]:
+        found, end = decode(text, place)
+        return found, after(end)
+
+    root: dict[str, Any] = {}
+    intervals: list[Any] = []
     try:
-        first = json.loads(raw.lstrip().partition(b"\n")[0])
-    except ValueError:
-        return False
-    return isinstance(first, dict) and "event" in first
+        place = after(text.index("{") + 1)
+        while True:
+            key, place = value(place)
+            if key != "intervals" or text[place] != "[":
+                root[key], place = value(place)
+                continue
+            place = after(place + 1)
+            while text[place] != "]":
+                interval, place = value(place)
+                intervals.append(interval)
+            place = after(place + 1)
+    except (ValueError, IndexError, TypeError, RecursionError):
+        return root | {"intervals": intervals} if intervals and "start" in root else None
 
 
 def _ticks(
@@ -288,13 +363,15 @@ class _Stream:
             retransmits = tick.get("retransmits")
             total["retransmits"] += int(retransmits or 0)
             cwnd_bytes, rtt_us = tick.get("snd_cwnd"), tick.get("rtt")
+            offered_bytes = tick.told("snd_wnd")
             row = {
                 "t_s": end_s,
                 "flow": self.id,
-                "cwnd_seg": cwnd_bytes / mss_bytes if cwnd_bytes and mss_bytes else None,
-                "srtt_s": rtt_us * 1e-6 if rtt_us else None,
+                "cwnd_seg": None if cwnd_bytes is None or not mss_bytes else cwnd_bytes / mss_bytes,
+                "srtt_s": None if rtt_us is None else rtt_us * 1e-6,
                 "delivered_bytes": total["bytes"],
                 "retransmits": None if retransmits is None else total["retransmits"],
+                "offered_window_bytes": None if offered_bytes is None else int(offered_bytes),
             }
             rows.append(row)
         return rows
@@ -312,18 +389,21 @@ class _Stream:
             "retransmits": last["retransmits"],
             "cov": finite(metrics.cov(goodputs)) if self._in_seconds() else None,
         }
-        sender = result.get("sender")
+        # A receiver writes zeros for what only the sender knows.
+        sender = result.get("sender") if self.sends else None
         min_rtt_us = None if sender is None else sender.get("min_rtt")
         windows = [row["cwnd_seg"] for row in rows if row["cwnd_seg"] is not None]
         offered = [tick.told("snd_wnd") for _, _, _, tick in self.spans]
         return summary | {
             "srtt_s": last["srtt_s"],
-            "min_rtt_s": min_rtt_us * 1e-6 if min_rtt_us else None,
+            "min_rtt_s": None if min_rtt_us is None else min_rtt_us * 1e-6,
             "mean_cwnd_segments": math.fsum(windows) / len(windows) if windows else None,
             "min_cwnd_segments": min(windows, default=None),
             "max_cwnd_segments": max(windows, default=None),
             "segment_bytes": mss_bytes,
-            "offered_window_bytes": max((size for size in offered if size), default=None),
+            "offered_window_bytes": max(
+                (size for size in offered if size is not None), default=None
+            ),
         }
 
     def _arrived(self, result: dict[str, _Node]) -> tuple[float | None, float]:

@@ -1,11 +1,12 @@
 """Measurements of other tools, stored as one run is, so that both are drawn together.
 
-``flows.parquet`` and ``summary.json`` have the columns, keys and units of ``docs/results.md``, null
-where a tool does not tell. The other tables are missing, but ``goodput.parquet`` holds the goodput
-in the tool's own intervals.
+``flows.parquet`` holds the samples: the columns of a run, and those of
+:data:`lfnlab.results.tables.MEASURED`, null where a tool does not tell. ``summary.json`` has the
+keys and units of ``docs/results.md``. The other tables are missing, but ``goodput.parquet`` holds
+the goodput in the tool's own intervals.
 
 An importer is a module of this folder with a function ``read(file: Path) -> Measurement``, and an
-entry of ``IMPORTERS`` in ``lfnlab.cli.results``. ``lfn import NAME FILE`` follows from these.
+entry of ``IMPORTERS`` in ``lfnlab.cli.importing``. ``lfn import NAME FILE`` follows from these.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ _UNTOLD: dict[str, Any] = {
     **dict.fromkeys(("delivered_bytes", "retransmits", "cov", "completion_s", "rtt_s", "srtt_s")),
 }
 """Keys of a flow that a tool may not tell."""
+_PERSONAL = ("sender", "receiver", "system", "error")
+"""Keys of a summary, of its flows and of what a tool says about itself that name a machine."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +53,22 @@ class Measurement:
         cls,
         file: Path,
         raw: bytes,
-        rows: Sequence[Mapping[str, Any]],
-        goodput: Sequence[Mapping[str, Any]],
+        rows: Sequence[Mapping[str, Any]] | pl.DataFrame,
+        goodput: Sequence[Mapping[str, Any]] | pl.DataFrame,
         flows: Sequence[Mapping[str, Any]],
+        *,
+        notes: Sequence[str] = (),
         **more: Any,
     ) -> Measurement:
         """A measurement in a file.
 
         Args:
             file: its name is the measurement's.
-            raw: what it holds.
-            rows: of the table ``flows``.
+            raw: what it holds, or a digest of that.
+            rows: of the table ``flows``; as a frame with any of its columns.
             goodput: of the table ``goodput``: t_s, flow, goodput_bps.
             flows: those of the summary: at least id, law, direction, and goodput_bps or None.
+            notes: sentences on what the file lacks, or what was not read.
             more: keys of the summary.
 
         Raises:
@@ -72,15 +78,21 @@ class Measurement:
         from polars import selectors as cs
 
         from lfnlab import metrics
-        from lfnlab.results.tables import frame
+        from lfnlab.results.tables import frame, schema
 
+        known = schema("flows", measured=True)
+        if isinstance(rows, pl.DataFrame):
+            absent = [pl.lit(None).alias(name) for name in known if name not in rows.columns]
+            samples = rows.with_columns(absent).select(*known).cast(known)  # type: ignore[arg-type]
+        else:
+            samples = frame("flows", rows, measured=True)
         goodputs = [flow["goodput_bps"] for flow in flows]
         covs = [flow["cov"] for flow in flows if flow.get("cov") is not None]
         summary = {
             "name": file.stem,
             "hash": hashlib.sha256(raw).hexdigest()[:16],
             "seed": None,
-            "sim_s": max(row["t_s"] for row in rows),
+            "sim_s": samples["t_s"].max(),
             "warmup_s": 0.0,
             "jain": metrics.jain(goodputs)
             if len(goodputs) > 1 and None not in goodputs and any(goodputs)
@@ -89,25 +101,49 @@ class Measurement:
             "flows": [{**_UNTOLD, **flow} for flow in flows],
             "links": [],
             "background": None,
+            "notes": list(notes),
             **more,
         }
         kinds = {"t_s": pl.Float64, "flow": pl.UInt32, "goodput_bps": pl.Float64}
-        tables = frame("flows", rows), pl.DataFrame(goodput, kinds)
+        tables = samples, pl.DataFrame(goodput, kinds)
         numbers = pl.all_horizontal(cs.float().fill_null(0.0).is_finite().all())
         if not all(table.select(numbers).item() for table in tables):
             raise UsageError(f"{file}: a time, a rate or a count is no finite number")
         ticks, rates = (table.sort("t_s", "flow") for table in tables)
         return cls(ticks, rates, summary)
 
+    def anonymous(self, tool: str) -> Measurement:
+        """It without addresses, ports, names of machines, and the name of its file.
 
-def read(tool: str, file: Path) -> Measurement:
+        Args:
+            tool: the measurement's name instead.
+        """
+        kept = {
+            key: {k: v for k, v in value.items() if k not in _PERSONAL}
+            if isinstance(value, dict)
+            else value
+            for key, value in self.summary.items()
+        }
+        flows = [
+            {key: value for key, value in flow.items() if key not in _PERSONAL}
+            for flow in self.summary["flows"]
+        ]
+        return replace(self, summary={**kept, "name": tool, "flows": flows, "anonymous": True})
+
+
+def read(tool: str, file: Path, **options: Any) -> Measurement:
     """Read a file of another tool by its importer.
+
+    Args:
+        tool: name of the importer.
+        file: what the tool wrote.
+        options: arguments of the importer.
 
     Raises:
         UsageError: naming file and place of what the tool does not write.
         StoreError: when the file cannot be read.
     """
-    found: Measurement = import_module(f"lfnlab.formats.{tool}").read(file)
+    found: Measurement = import_module(f"lfnlab.formats.{tool}").read(file, **options)
     return found
 
 
@@ -144,7 +180,8 @@ def store(measurement: Measurement, directory: Path) -> None:
     """
     if (directory / "experiment.json").exists() or (directory / LAYOUT_FILE).exists():
         raise UsageError(f"--out: {directory} holds an experiment; choose another directory")
-    ours = {"flows.parquet", "goodput.parquet", "summary.json", "provenance.json", "figures"}
+    ours = {"flows.parquet", "goodput.parquet", "summary.json", "provenance.json"}
+    ours |= {"figures", "report.html"}
     refuse_foreign(directory, ours)
     # Measurements alone have a table of goodput, also damaged ones.
     if (directory / "summary.json").exists() and not (directory / "goodput.parquet").exists():
@@ -162,6 +199,8 @@ def store(measurement: Measurement, directory: Path) -> None:
             "hash": measurement.summary["hash"],
             "command": provenance.command(),
         }
+        if measurement.summary.get("anonymous"):
+            said |= {"host": None, "command": f"lfn import {measurement.summary['name']}"}
         # Last: what is cut before is found damaged.
         files["provenance.json"] = recorded(said, files)
         for name, data in files.items():

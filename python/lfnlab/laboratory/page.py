@@ -69,8 +69,10 @@ def fragment(toml: str) -> str:
 
 def link(run: Run) -> str:
     """The address that simulates a stored run again, beside ``NAME``; empty if a browser cannot."""
+    if not run.is_simulated:
+        return ""
     text = read_text(run.path / "scenario.toml")
-    if "testbed" in run.summary or _FILES.search(text):
+    if _FILES.search(text):
         return ""
     end = fragment(text)
     return f"{NAME}{end}" if end else ""

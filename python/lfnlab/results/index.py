@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -227,6 +228,34 @@ def experiment(root: str | Path) -> Results:
     if (home / "runs").is_dir() and not os.path.lexists(home / EXPERIMENT):
         return Catalog(root).results()
     return Results.load(root)
+
+
+def together(roots: Sequence[Path]) -> Results:
+    """The experiments of results directories as one; several are told apart by ``result``.
+
+    Raises:
+        StoreError: as :func:`experiment`.
+    """
+    found = [experiment(root) for root in roots]
+    if len(found) == 1:
+        return found[0]
+    names = names_of(roots)
+    runs = [
+        replace(run, factors={"result": name, **run.factors})
+        for name, one in zip(names, found, strict=True)
+        for run in one.runs
+    ]
+    missing = sum(one.missing for one in found)
+    return Results(found[0].root, ", ".join(names), tuple(runs), missing=missing)
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """The name of each of several sources: its own, or its path if two are alike."""
+    names = [path.stem if path.suffix == ".parquet" else path.resolve().name for path in paths]
+    return [
+        short if names.count(short) == 1 else str(path)
+        for path, short in zip(paths, names, strict=True)
+    ]
 
 
 class Recorder:

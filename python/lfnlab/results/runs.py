@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lfnlab.statistics import Interval
 
 SCHEMA = 1
+_OF_MEASUREMENT = ("summary.json", "goodput.parquet")
 _Row = TypeVar("_Row", bound="Mapping[str, Any]")
 
 
@@ -63,6 +64,7 @@ class Metrics(TypedDict):
     cov: float
     """Mean coefficient of variation of the flows' goodputs over time."""
     retransmits: int
+    """NaN, as the numbers below, where a measurement does not tell it."""
     timeouts: int
     loss_events: int
     utilization: float
@@ -114,6 +116,16 @@ class Run:
         return Scenario.from_toml(read_text(file), file.name)
 
     @property
+    def is_measured(self) -> bool:
+        """Whether another tool measured it: it has flows, but no links and no scenario."""
+        return not self.summary["links"]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the simulator ran it."""
+        return "testbed" not in self.summary and not self.is_measured
+
+    @property
     def goodputs(self) -> list[float]:
         """Goodput of each flow, bit/s; NaN for a flow that was not active after the warm-up."""
         return goodputs(self.summary["flows"])
@@ -156,6 +168,11 @@ class Run:
         if "law" in factors and self.laws != (factors["law"],):
             factors[COMPARED] = factors["law"]
         return [cast("LawRow", {**factors, **row}) for row in by_law(self.summary)]
+
+
+def is_measurement(directory: Path) -> bool:
+    """Whether a directory holds a measurement: measurements alone store a table of goodput."""
+    return all((directory / name).is_file() for name in _OF_MEASUREMENT)
 
 
 def origin(runs: Sequence[Run]) -> str:
@@ -230,7 +247,7 @@ def by_law(summary: Summary) -> list[LawRow]:
         {
             "law": law,
             "route": way,
-            "seed": summary["seed"],
+            "seed": summary["seed"] or 0,  # a measurement has none
             "flows": len(flows),
             **metrics_of(summary, flows),
             "hash": summary["hash"],
@@ -240,20 +257,29 @@ def by_law(summary: Summary) -> list[LawRow]:
 
 
 def metrics_of(summary: Summary, flows: Sequence[FlowSummary]) -> Metrics:
-    """The metrics of some flows of a run together, and of their :func:`link`."""
-    beside = summary["links"][link(summary, flows)]
+    """The metrics of some flows of a run together, and of their :func:`link`.
+
+    NaN stands for what a measurement does not tell.
+    """
+    beside: Mapping[str, Any] = summary["links"][link(summary, flows)] if summary["links"] else {}
     active = [goodput for goodput in goodputs(flows) if not math.isnan(goodput)]
     return {
         "goodput_bps": together_bps(summary, flows),
         "jain": _jain(active),
         "cov": _mean(flow["cov"] for flow in flows),
-        "retransmits": sum(flow["retransmits"] for flow in flows),
-        "timeouts": sum(flow["timeouts"] for flow in flows),
-        "loss_events": sum(flow["loss_events"] for flow in flows),
-        "utilization": beside["utilization"],
-        "mean_queue_s": beside["mean_queue_s"],
-        "drops": beside["drops"],
+        "retransmits": _sum(flows, "retransmits"),
+        "timeouts": _sum(flows, "timeouts"),
+        "loss_events": _sum(flows, "loss_events"),
+        "utilization": beside.get("utilization", math.nan),
+        "mean_queue_s": beside.get("mean_queue_s", math.nan),
+        "drops": beside.get("drops", math.nan),
     }
+
+
+def _sum(flows: Sequence[FlowSummary], key: str) -> Any:
+    """The sum of a count over flows; NaN if one of them does not tell it."""
+    counts = [flow.get(key) for flow in flows]
+    return math.nan if None in counts else sum(cast("list[int]", counts))
 
 
 def _jain(goodputs_bps: Sequence[float]) -> float:
@@ -288,8 +314,8 @@ def together_bps(summary: Summary, flows: Sequence[FlowSummary]) -> float:
     for begin_s, end_s in sorted(spans):
         active_s += max(0.0, end_s - max(begin_s, until_s))
         until_s = max(until_s, end_s)
-    delivered = sum(flow["delivered_bytes"] for flow in flows)
-    return 8.0 * delivered / active_s if active_s > 0.0 else 0.0
+    delivered = _sum(flows, "delivered_bytes")
+    return float(8.0 * delivered / active_s if active_s > 0.0 else 0.0 * delivered)
 
 
 def _mean(values: Iterable[float | None]) -> float:
@@ -398,6 +424,9 @@ class Results:
         check_layout(root)
         file = root / EXPERIMENT
         if not os.path.lexists(file):
+            if is_measurement(root):
+                run = Run(root, 0, {})
+                return cls(root, str(run.summary["name"]), (run,))
             raise StoreError(
                 f"cannot read results: {root} holds no {file.name}; the command that made its runs "
                 "writes the file again and does not repeat finished runs"

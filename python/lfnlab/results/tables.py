@@ -1,7 +1,8 @@
 """The tables of a run, as the engine declares them in crates/sim/src/tables.rs.
 
 Of each column: its type, its unit, its meaning, and the words for its codes. The test bed and the
-importers write rows by the names of columns.
+importers write rows by the names of columns. The table ``flows`` of a measurement has those of
+:data:`MEASURED` besides.
 """
 
 from __future__ import annotations
@@ -31,6 +32,21 @@ class Column:
     codes: tuple[str, ...]
 
 
+MEASURED = (
+    Column("min_rtt_s", "f64", "s", "Smallest RTT so far.", ()),
+    Column("inflight_bytes", "u64", "B", "Payload in the network, as the packets show it.", ()),
+    Column("offered_window_bytes", "u64", "B", "Window that the receiver offers.", ()),
+    Column("unsent_bytes", "u64", "B", "Payload written to the socket and not sent yet.", ()),
+    Column("delivery_bps", "f64", "bit/s", "Latest rate at which payload arrived.", ()),
+    Column("reordered", "u64", "", "Segments that came out of order, not sent again.", ()),
+    Column("app_limited", "u8", "", "1 if the application sets the delivery rate, 0 if not.", ()),
+    Column("busy_s", "f64", "s", "Time with data to send or to be acknowledged.", ()),
+    Column("rwnd_limited_s", "f64", "s", "Part of busy_s held by the receiver's window.", ()),
+    Column("sndbuf_limited_s", "f64", "s", "Part of busy_s held by the send buffer.", ()),
+)
+"""Columns that the samples of a measurement have besides those of ``flows``."""
+
+
 @cache
 def declared() -> dict[str, dict[str, Column]]:
     """Every table of a run with its columns, in order."""
@@ -52,8 +68,8 @@ def code(table: str, column: str, words: str) -> int:
     return declared()[table][column].codes.index(words)
 
 
-def schema(table: str) -> dict[str, type[pl.DataType]]:
-    """The columns of a table with their polars types."""
+def schema(table: str, *, measured: bool = False) -> dict[str, type[pl.DataType]]:
+    """The columns of a table with their polars types; ``measured``: those of a measurement."""
     import polars as pl
 
     types: dict[str, type[pl.DataType]] = {
@@ -63,10 +79,11 @@ def schema(table: str) -> dict[str, type[pl.DataType]]:
         "u16": pl.UInt16,
         "u8": pl.UInt8,
     }
-    return {name: types[column.kind] for name, column in declared()[table].items()}
+    more = MEASURED if measured else ()
+    return {column.name: types[column.kind] for column in (*declared()[table].values(), *more)}
 
 
-def frame(table: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def frame(table: str, rows: Sequence[Mapping[str, Any]], *, measured: bool = False) -> pl.DataFrame:
     """A table of these rows. A row need not have every column: what it lacks is null.
 
     Raises:
@@ -74,7 +91,7 @@ def frame(table: str, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """
     import polars as pl
 
-    known = schema(table)
+    known = schema(table, measured=measured)
     for row in rows:
         if unknown := row.keys() - known.keys():
             raise KeyError(f"{table} has no column {min(unknown)}; columns: {', '.join(known)}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import platform
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from lfnlab import Results as Loaded
 from lfnlab import advise, law
 from lfnlab.cli import app as cli
 from lfnlab.errors import LabError, StoreError, UsageError
@@ -254,11 +256,11 @@ def test_a_measured_flow_is_drawn_beside_a_simulated_one(
     assert {line.get_color() for line in axes.lines} == {law("cubic").color}
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == [f"cubic, {results.root.name}", "cubic, measured"]
-    # The schema is that of a simulated run, so the same analysis reads both.
-    simulated = results.runs[0].table("flows")
-    assert pl.read_parquet(measured / "flows.parquet").schema == simulated.schema
+    # The same analysis reads both: the columns of a simulated run come first.
+    simulated = results.runs[0].table("flows").schema
+    stored = pl.read_parquet(measured / "flows.parquet").schema
+    assert list(stored.items())[: len(simulated)] == list(simulated.items())
     assert cli.call(["plot", str(results.root), str(measured), "--kind", "bar"]) == cli.OK
-    assert cli.call(["report", str(measured)]) == cli.STORE
 
 
 def test_a_measurement_that_changed_is_not_read(tmp_path: Path) -> None:
@@ -298,10 +300,6 @@ def test_a_measurement_that_changed_is_not_read(tmp_path: Path) -> None:
         draw.draw((measured,), draw.Request(y="goodput_bps"))
 
 
-def cut(text: str) -> str:
-    return text[: len(text) // 2]
-
-
 def without(*path: Any) -> Callable[[str], str]:
     return replaced(*path)
 
@@ -328,8 +326,8 @@ def replaced(*path: Any, by: Any = ...) -> Callable[[str], str]:
         (lambda _: "[ ID] Interval  Transfer\n", ":1: not JSON"),
         (lambda _: "[]", ": not an object"),
         (lambda text: text + text, "one object is allowed"),
-        (cut, ": not JSON, or incomplete: "),
-        (replaced("error", by="interrupt"), ": iperf3 ended with an error: interrupt"),
+        (lambda text: text[: len(text) // 8], ": not JSON, or incomplete: "),
+        (lambda text: text[: len(text) // 2] + "}]\n" * 3, ": not JSON, or incomplete: "),
         (without("start"), ": start: missing"),
         (without("start", "test_start", "protocol"), ": start.test_start.protocol: missing"),
         (
@@ -407,7 +405,12 @@ def test_a_file_of_any_encoding_of_json_is_read(tmp_path: Path) -> None:
             lambda text: text.replace('"bytes":', '"bytes": 1e18, "x":'),
             "bytes: 1e+18; allowed: at most 1e+18 in all",
         ),
-        (replaced("error", by="\x1b[2Jno\nroute"), "error: \\u001b[2Jno\\nroute"),
+        (
+            lambda text: replaced("intervals", by=[])(
+                replaced("error", by="\x1b[2Jno\nroute")(text)
+            ),
+            "error: \\u001b[2Jno\\nroute",
+        ),
         (
             replaced("end", "sender_tcp_congestion", by="\x1b[31m\ud800"),
             'congestion: "\\u001b[31m\\ud800"; allowed: a name of up to 32 letters',
@@ -415,9 +418,18 @@ def test_a_file_of_any_encoding_of_json_is_read(tmp_path: Path) -> None:
         (replaced("start", "timestamp", by=[1]), "start.timestamp: [1]; allowed: an object"),
         (
             lambda _: '{"event":"start","data":{}}\n{"event":"end","data":{}}\n',
-            "lines of iperf3 --json-stream; allowed: one object, of iperf3 -J",
+            ": start.test_start: missing; allowed: the output of one test of iperf3 -J",
         ),
-        (lambda _: '{"event":"start","data":{}}\n', "a line of iperf3 --json-stream"),
+        (lambda _: '{"event":"start","data":{}}\n' * 2, ":2: another test begins; allowed: the"),
+        (
+            lambda _: '{"event":"start","data":{}}\n{"event":\n{"event":"end"}\n',
+            ':2: no event of iperf3 --json-stream: "{\\"event\\":"',
+        ),
+        (lambda _: '{"event":7}\n[]\n', ":2: no event of iperf3 --json-stream"),
+        (
+            lambda _: '{"event":"start","data":{}}\n{"event":"error","data":"no\\nroute"}\n',
+            ": iperf3 ended with an error: no\\nroute",
+        ),
         (replaced("intervals", by=[]), ": intervals: no interval was measured"),
     ],
 )
@@ -486,6 +498,111 @@ def test_what_never_ends_is_not_read_whole(tmp_path: Path, lfn: Lfn) -> None:
     ):
         for command in (["import", "iperf3", str(file)], ["advise", "--iperf3", str(file)]):
             assert wrong in lfn.refuses(*command, "--out", tmp_path / "out")
+
+
+def as_stream(name: str) -> list[str]:
+    """A file of ``-J`` as the lines that --json-stream (from 3.17 on) writes of the same test."""
+    root = said(name)
+    events = [
+        ("start", root["start"]),
+        *(("interval", interval) for interval in root["intervals"]),
+        ("end", root["end"]),
+    ]
+    return [json.dumps({"event": event, "data": data}) + "\n" for event, data in events]
+
+
+NAMES = sorted(path.stem for path in DATA.glob("*.json") if path.stem != "error")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stream_of_events_is_the_same_test(tmp_path: Path, name: str) -> None:
+    file = tmp_path / f"{name}.json"
+    file.write_text("".join(as_stream(name)))
+    streamed, whole = iperf3.read(file), iperf3.read(DATA / f"{name}.json")
+    assert streamed.flows.equals(whole.flows)
+    assert streamed.goodput.equals(whole.goodput)
+    assert {**streamed.summary, "hash": ""} == {**whole.summary, "hash": ""}
+
+
+@pytest.mark.parametrize("name", ["tcp", "udp", "both_ways_server", "reverse_client"])
+def test_the_whole_intervals_before_a_cut_are_read(tmp_path: Path, lfn: Lfn, name: str) -> None:
+    """Wherever a file ends, its intervals are those of the whole file, and it has no totals."""
+    text, stream = (DATA / f"{name}.json").read_text(), "".join(as_stream(name))
+    whole = iperf3.read(DATA / f"{name}.json").flows
+    file, read, refused = tmp_path / "cut.json", set(), []
+    for source in (text, stream):
+        for part in range(1, 60):
+            file.write_text(source[: len(source) * part // 60])
+            try:
+                found = iperf3.read(file)
+            except UsageError as error:
+                refused.append(str(error))
+                continue
+            read.add(found.flows.height)
+            times = found.flows["t_s"].unique()
+            assert found.flows.equals(whole.filter(pl.col("t_s").is_in(times.implode())))
+            (note,) = found.summary["notes"]
+            assert "The file is cut" in note
+    assert read
+    assert all(error.startswith(f"{file}:") for error in refused)
+    assert "The file is cut in line" in lfn("import", "iperf3", file, "--out", tmp_path / "out")
+
+
+def test_a_test_that_ended_with_an_error_has_its_intervals(tmp_path: Path, lfn: Lfn) -> None:
+    file = tmp_path / "ended.json"
+    secret = "unable to receive from 192.0.2.7"
+    file.write_text(replaced("error", by=secret)((DATA / "tcp.json").read_text()))
+    assert iperf3.read(file).summary["iperf3"]["error"] == secret
+    printed = lfn("import", "iperf3", file, "--out", tmp_path / "out", "--anonymous")
+    assert "iperf3 ended with an error: its intervals are read, and it has no totals." in printed
+    assert b"192.0.2" not in b"".join(path.read_bytes() for path in (tmp_path / "out").iterdir())
+
+
+def test_a_zero_that_is_reported_is_no_missing_value(tmp_path: Path) -> None:
+    """snd_wnd of 0 is a closed window, rtt of 0 is below a microsecond; -1 and absence are null."""
+    root = said("tcp")
+    ticks = [interval["streams"][0] for interval in root["intervals"]]
+    ticks[0] |= {"snd_wnd": 0, "rtt": 0, "retransmits": 0}
+    ticks[1] |= {"snd_wnd": -1}
+    for key in ("snd_wnd", "rtt", "retransmits", "snd_cwnd"):
+        del ticks[2][key]
+    file = tmp_path / "zeros.json"
+    file.write_text(json.dumps(root))
+    table = iperf3.read(file).flows.filter(pl.col("flow") == 0)
+    assert table["offered_window_bytes"].to_list()[:3] == [0, None, None]
+    assert table["srtt_s"].to_list()[::2][:2] == [0.0, None]
+    assert table["retransmits"].to_list()[::2][:2] == [0, None]
+    assert table["cwnd_seg"][2] is None
+    assert table["offered_window_bytes"][3] == ticks[3]["snd_wnd"]
+
+
+def test_an_anonymous_result_names_no_machine(tmp_path: Path, lfn: Lfn) -> None:
+    """Not in its files, nor in its page."""
+    file = tmp_path / "from-10.0.1.2.json"
+    file.write_text((DATA / "tcp.json").read_text())
+    lfn("import", "iperf3", file, "--anonymous", "--out", tmp_path / "out")
+    lfn("report", tmp_path / "out")
+    written = b"".join(path.read_bytes() for path in (tmp_path / "out").iterdir())
+    for secret in ("10.0.1.2", "10.0.2.2", "42982", "from-10", "fc-v669", platform.node()):
+        assert secret.encode() not in written
+
+
+def test_a_measurement_is_a_row_beside_simulated_ones(
+    results: Results, tmp_path: Path, lfn: Lfn
+) -> None:
+    """Of a table, of the report, and in Python."""
+    for name in ("before", "after"):
+        lfn("import", "iperf3", DATA / "tcp.json", "--out", tmp_path / name)
+    before, after = tmp_path / "before", tmp_path / "after"
+    assert "measured" in (lfn("report", before) and (before / "report.html").read_text())
+    (row,) = Loaded.load(before).rows()
+    assert (row["law"], row["flows"], math.isnan(row["utilization"])) == ("cubic", 2, True)
+    rows = lfn("table", before, results.root, "--csv").splitlines()
+    assert rows[0].startswith("result,")
+    assert rows[1].startswith("before,cubic,")
+    assert len(rows) == 2 + len(results.cases.counts())
+    differ = json.loads(lfn("table", before, after, "--baseline", "result=before", "--json"))
+    assert [(row["result"], row["goodput_bps_difference"]) for row in differ] == [("after", 0.0)]
 
 
 def test_iperf3_reports_its_own_error() -> None:

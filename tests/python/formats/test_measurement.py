@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lfnlab.errors import UsageError
+from lfnlab.figures.columns import unit
 from lfnlab.formats import measurement
 from lfnlab.formats.measurement import Measurement
+from lfnlab.results.tables import MEASURED, declared, frame
+
+if TYPE_CHECKING:
+    from command import Lfn
 
 
 def of(path: Path, t_s: float, goodput_bps: float) -> Measurement:
@@ -27,6 +33,23 @@ def test_what_a_tool_does_not_tell_is_null(tmp_path: Path) -> None:
     assert (said["name"], said["tool"], said["jain"]) == ("x", {"version": "1"}, None)
     (flow,) = said["flows"]
     assert (flow["start_s"], flow["cov"], flow["retransmits"]) == (0.0, None, None)
+
+
+def test_metrics_of_the_field_need_links(tmp_path: Path, lfn: Lfn) -> None:
+    measurement.store(of(tmp_path, 1.0, 80.0), tmp_path / "out")
+    why = "another tool measured it; lfn table shows what it told"
+    assert why in lfn.refuses("metrics", tmp_path / "out")
+
+
+def test_columns_of_measurements_follow_those_of_runs() -> None:
+    rows = frame("flows", [{"t_s": 1.0, "flow": 0, "app_limited": 0}], measured=True)
+    assert list(rows.columns) == [*declared()["flows"], *(column.name for column in MEASURED)]
+    assert rows["app_limited"].to_list() == [0]
+    assert rows["offered_window_bytes"].to_list() == [None]
+    for column in MEASURED:
+        assert unit(column.name) == column.unit, column
+    with pytest.raises(KeyError, match="flows has no column app_limited"):
+        frame("flows", [{"app_limited": 0}])
 
 
 @pytest.mark.parametrize(

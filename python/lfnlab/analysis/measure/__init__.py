@@ -145,6 +145,8 @@ def measure(
     found: dict[tuple[Any, ...], dict[int, float | FirstPassage]] = {}
     refused: dict[str, MetricError] = {}
     for run in results.runs:
+        if run.is_measured:
+            raise MetricError(f"{run.path}: another tool measured it; lfn table shows what it told")
         if "changes_s" not in run.summary:
             raise MetricError(
                 f"{run.path}: an earlier version stored it without routes; repeat the command that "

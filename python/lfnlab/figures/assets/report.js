@@ -1,7 +1,7 @@
 "use strict";
 // Shows the traces of the page; sorts and copies its tables.
 (() => {
-  const { views, cases, command, where } = JSON.parse(document.getElementById("traced").textContent);
+  const { views, cases, command, where, tables } = JSON.parse(document.getElementById("traced").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const chosen = document.getElementById("view");
   const place = document.getElementById("charts");
@@ -45,7 +45,7 @@
     const link = (table) => Object.assign(document.createElement("a"), {
       textContent: `${table}.parquet`, href: `${where}/${key}/${table}.parquet`,
     });
-    const data = ["Samples: ", link("flows"), ", ", link("queues"), "."];
+    const data = ["Samples: ", link(tables[0]), ", ", link(tables[1]), "."];
     const lack = [`The page has no room for the traces of ${name}. `, code(`${command} ${key}`), " draws them. "];
     told.replaceChildren(...(here ? [] : lack), ...data);
   }

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from lfnlab import metrics, statistics
+from lfnlab import metrics
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import plot
 from lfnlab.results import shards
+from lfnlab.results.index import names_of
 from lfnlab.results.integrity import TABLES, checked, tables_of
-from lfnlab.results.runs import Results, Run, goodputs, route
+from lfnlab.results.runs import Results, Run, route
 from lfnlab.results.store import check_size
 from lfnlab.results.tables import declared, frame
-
-if TYPE_CHECKING:
-    from lfnlab.results.summary import FlowSummary
 
 # One line of a plot is the rows that agree in all of these.
 TRACE = ("source", "run", "flow", "link", "probe")
@@ -40,11 +37,7 @@ class Tables:
     def __init__(self, paths: Sequence[Path]) -> None:
         self._files: dict[str, list[tuple[Path, Run | None, str]]] = {}
         self._runs: list[tuple[Run, str]] = []
-        names = [path.stem if path.suffix == ".parquet" else path.resolve().name for path in paths]
-        self._sources = [
-            short if names.count(short) == 1 else str(path)
-            for path, short in zip(paths, names, strict=True)
-        ]
+        self._sources = names_of(paths)
         for path, name in zip(paths, self._sources, strict=True):
             if path.suffix == ".parquet":
                 if not path.is_file():
@@ -169,7 +162,7 @@ def _derived(run: Run, name: str) -> pl.LazyFrame | None:
         )
         return _named(made, name, run)
     if name == SUMMARY:
-        rows = run.by_law() if run.summary["links"] else _measured_by_law(run)
+        rows = run.by_law()
     elif name == FLOWS:
         rows = [{"flow": flow["id"], **flow} for flow in run.summary["flows"]]
     elif name == LINKS:
@@ -185,28 +178,6 @@ def _derived(run: Run, name: str) -> pl.LazyFrame | None:
     made = pl.LazyFrame(scalars, infer_schema_length=None)
     # What no flow tells is a number that is not there.
     return made.with_columns(pl.col(pl.Null).cast(pl.Float64))
-
-
-def _measured_by_law(run: Run) -> list[dict[str, Any]]:
-    """As :meth:`Run.by_law`, of a measurement, which knows flows but no links."""
-    rows = []
-    groups: dict[tuple[str, str], list[FlowSummary]] = {}
-    for flow in run.summary["flows"]:
-        groups.setdefault((flow["law"], route(flow)), []).append(flow)
-    for (name, way), flows in groups.items():
-        # A measurement at a server that sends does not tell them.
-        told = goodputs(flows)
-        rows.append(
-            {
-                "law": name,
-                "route": way,
-                "flows": len(flows),
-                "goodput_bps": sum(told),
-                "jain": metrics.jain(told) if len(told) > 1 else math.nan,
-                "cov": statistics.interval(f["cov"] for f in flows if f["cov"] is not None).mean,
-            }
-        )
-    return rows
 
 
 def _named(frame: pl.LazyFrame, table: str, run: Run) -> pl.LazyFrame:

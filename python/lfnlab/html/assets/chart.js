@@ -18,6 +18,7 @@ const drawChart = (() => {
       stroke: s.color ?? css.getPropertyValue("--ink").trim(),
       dash: s.dash,
       width: 1.3,
+      spanGaps: chart.spans ?? false,
       points: { show: (plot, i) => plot.data[i].filter((y) => y != null).length === 1 },
     }));
     const options = {

@@ -1,0 +1,77 @@
+"""``lfn import``: measurements of other tools as results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from lfnlab.cli.options import OptionalOut  # noqa: TC001 - cyclopts reads it
+from lfnlab.printable import line, say
+
+OK = 0
+_MOST_FLOWS = 20
+"""Flows that the command prints."""
+Anonymous = Annotated[bool, Parameter(negative="")]
+IMPORTERS = {
+    "iperf3": """Store a measurement of iperf3, to plot with simulated flows.
+
+    Measure with `iperf3 -c HOST -J -i 0.1 > measured.json`. Examples:
+
+        lfn import iperf3 measured.json --out measured
+        lfn plot lfn-results measured --y goodput_bps
+        lfn table lfn-results measured
+
+    Args:
+        file: Output of `iperf3 -J` or `--json-stream`, at the client or the server.
+    """,
+}
+"""Modules of ``lfnlab.formats``, and the help of their commands."""
+_EACH = """    out: Directory; default `lfn-{tool}-` and the name of the file.
+        anonymous: Store no address, port, name of a machine, or name of the file.
+    """
+importing = App(name="import", help="Store a measurement of another tool as a result.")
+
+
+def _importer(tool: str, says: str) -> Callable[..., int]:
+    def command(file: Path, /, *, out: OptionalOut = None, anonymous: Anonymous = False) -> int:
+        return _store(tool, file, out, anonymous=anonymous)
+
+    command.__doc__ = says + _EACH.format(tool=tool)
+    return command
+
+
+for _tool, _says in IMPORTERS.items():
+    importing.command(_importer(_tool, _says), name=_tool)
+
+
+def _store(tool: str, file: Path, out: Path | None, *, anonymous: bool, **options: Any) -> int:
+    """Read a file by an importer, store it, and print what is in it."""
+    from lfnlab.formats import measurement
+
+    measured = measurement.read(tool, file, **options)
+    name = file.stem
+    if anonymous:
+        measured, name = measured.anonymous(tool), measured.summary["hash"]
+    directory = out or Path(f"lfn-{tool}-{name}")
+    measurement.store(measured, directory)
+    flows = measured.summary["flows"]
+    for flow in flows[:_MOST_FLOWS]:
+        say(line(_told(flow)))
+    if len(flows) > _MOST_FLOWS:
+        say(f"and {len(flows) - _MOST_FLOWS:,} more flows")
+    say(*map(line, measured.summary["notes"]), directory, sep="\n")
+    return OK
+
+
+def _told(flow: dict[str, Any]) -> str:
+    """A flow on one line."""
+    goodput_bps = flow["goodput_bps"]
+    rate = "goodput not told" if goodput_bps is None else f"{goodput_bps / 1e6:.4g} Mbit/s"
+    least_bps = flow.get("least_goodput_bps")
+    if goodput_bps and least_bps is not None and least_bps < 0.999 * goodput_bps:
+        rate += f", or from {least_bps / 1e6:.4g}: datagrams came late or twice"
+    ends = f"  {flow['sender']} to {flow['receiver']}" if flow.get("sender") else ""
+    return f"flow {flow['id']}  {flow['law']}  {flow['direction']}  {rate}{ends}"
