@@ -47,6 +47,36 @@ for _tool, _says in IMPORTERS.items():
     importing.command(_importer(_tool, _says), name=_tool)
 
 
+@importing.command
+def ss(
+    file: Path,
+    /,
+    *,
+    every: str | None = None,
+    out: OptionalOut = None,
+    anonymous: Anonymous = False,
+) -> int:
+    """Store a log of `ss -ti`, called again and again while a transfer runs.
+
+    `while :; do date +%s.%N; ss -tin dst HOST; sleep 0.1; done > transfer.log` writes one, until
+    it is interrupted. Each socket is a flow. Examples:
+
+        lfn import ss transfer.log --out measured
+        lfn plot measured --y cwnd_seg
+        lfn import ss untimed.log --every 100ms
+
+    Args:
+        file: Output of `ss -ti`, with or without `-n`, `-H`, `-O`, `-e`, `-m`, `-o`.
+        every: Time between two calls, of a log without times.
+        out: Directory; default `lfn-ss-` and the name of the file.
+        anonymous: Store no address, port, name of a machine, or name of the file.
+    """
+    from lfnlab.scenario.quantity import seconds
+
+    every_s = seconds("--every", every)
+    return _store("ss", file, out, anonymous=anonymous, every_s=every_s)
+
+
 def _store(tool: str, file: Path, out: Path | None, *, anonymous: bool, **options: Any) -> int:
     """Read a file by an importer, store it, and print what is in it."""
     from lfnlab.formats import measurement
