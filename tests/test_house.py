@@ -28,6 +28,7 @@ ARROWS = {
     "lfn-path": ["lfn-keys", "lfn-header"],
     "lfn-tcp": ["lfn-law"],
     "lfn-udt": ["lfn-law"],
+    "lfn-capture": [],
     "lfn-sim": ["lfn-path", "lfn-tcp", "lfn-udt"],
     "lfn-scenario": ["lfn-sim"],
     "lfn-transfer": ["lfn-udt"],
@@ -35,7 +36,7 @@ ARROWS = {
     "lfn-emulator": ["lfn-sim"],
     "lfn-browser": ["lfn-scenario"],
     "lfn-examples": ["lfn-scenario"],
-    "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator"],
+    "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator", "lfn-capture"],
 }
 # A wall clock may be set at any moment, so no interval is measured with it. Who reads one, and why.
 WALL_CLOCKS = {

@@ -34,6 +34,7 @@ __all__ = [
     "period_s",
     "plan_testbed",
     "read",
+    "read_capture",
     "run_many",
     "run_shell",
     "sawteeth",
@@ -270,6 +271,24 @@ def document(toml_text: str, file: str, beside: str | None = None) -> tuple[str,
 
     Raises:
         ScenarioError: the first fault.
+    """
+
+def read_capture(file: Path, step_s: float) -> tuple[str, list[dict[str, NDArray[Any]]]]:
+    """The TCP flows of a pcap or pcapng file.
+
+    Args:
+        file: the capture.
+        step_s: time between two samples, in seconds; more where there would be very many.
+
+    Returns:
+        What is known of the file and of its flows as JSON, and the samples of each flow as columns,
+        NaN where something is not known. ``ahead`` is the round trip from the capture to the
+        receiver, ``behind`` that to the sender.
+
+    Raises:
+        UsageError: it is no capture, or has no TCP data.
+        StoreError: it cannot be read.
+        KeyboardInterrupt: reading is given up.
     """
 
 def table_memory_bytes(file: Path) -> int:

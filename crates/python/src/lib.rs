@@ -3,6 +3,7 @@
 
 mod arrays;
 mod batch;
+mod capture;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod errors;
@@ -234,6 +235,7 @@ fn give_back() {
 mod _core {
     #[pymodule_export]
     use crate::{
+        capture::read_capture,
         card, document, drive, laws, limit_memory, memory_limit_bytes,
         prototype::{LawState, PyAck, PyLoss},
         read, run_many,

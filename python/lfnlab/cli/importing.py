@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -75,6 +75,38 @@ def ss(
 
     every_s = seconds("--every", every)
     return _store("ss", file, out, anonymous=anonymous, every_s=every_s)
+
+
+@importing.command
+def capture(
+    file: Path,
+    /,
+    *,
+    at: Literal["sender", "receiver", "between"] | None = None,
+    step: str = "100ms",
+    out: OptionalOut = None,
+    anonymous: Anonymous = False,
+) -> int:
+    """Store the TCP flows of a packet capture: RTT, bytes in flight, windows, retransmissions.
+
+    `tcpdump -i any -s 128 -w transfer.pcap tcp` writes one. The data of each end are a flow; no
+    payload is read. Examples:
+
+        lfn import capture transfer.pcap --out measured
+        lfn plot measured --y inflight_bytes
+        lfn import capture transfer.pcapng --at receiver --step 10ms --anonymous
+
+    Args:
+        file: A pcap or pcapng file of tcpdump, tshark or Wireshark.
+        at: Where it was captured; default as its round-trip times show.
+        step: Time between two samples of a flow.
+        out: Directory; default `lfn-capture-` and the name of the file.
+        anonymous: Store no address, port, name of a machine, or name of the file.
+    """
+    from lfnlab.scenario.quantity import seconds
+
+    step_s = seconds("--step", step)
+    return _store("capture", file, out, anonymous=anonymous, at=at, step_s=step_s)
 
 
 def _store(tool: str, file: Path, out: Path | None, *, anonymous: bool, **options: Any) -> int:
