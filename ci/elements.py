@@ -315,6 +315,8 @@ ADDED = '''    name: str | None
     """Counters of the test bed; absent in a simulated run."""
     invalid: NotRequired[str | None]
     """Why a run of the test bed is invalid, or None."""
+    notes: NotRequired[list[str]]
+    """Of a measurement: what its file lacks, and what was not read."""
 '''
 """Keys of the summary that lfnlab adds to those of the simulator."""
 

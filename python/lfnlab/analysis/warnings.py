@@ -19,7 +19,8 @@ VCP_RTT_S = 0.5
 def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
     """Means left to chance or of few seeds, ended flows, queues that do not mark, much background.
 
-    And laws beyond their round-trip times, limits of hosts. ``step`` is called once for each run.
+    And laws beyond their round-trip times, limits of hosts, notes of importers. ``step`` is called
+    once for each run.
     """
     return [
         *run_length.seen(results, step),
@@ -31,7 +32,14 @@ def seen(results: Results, step: Callable[[], object] = bool) -> list[str]:
         *beyond_rtt(results),
         *limited(results),
         *chosen(results),
+        *of_measurements(results),
     ]
+
+
+def of_measurements(results: Results) -> list[str]:
+    """The notes of importers on their files, each once."""
+    notes = [note for run in results.looked_at for note in run.summary.get("notes", ())]
+    return list(dict.fromkeys(notes))
 
 
 def chosen(results: Results) -> list[str]:

@@ -253,6 +253,8 @@ class Summary(TypedDict):
     """Counters of the test bed; absent in a simulated run."""
     invalid: NotRequired[str | None]
     """Why a run of the test bed is invalid, or None."""
+    notes: NotRequired[list[str]]
+    """Of a measurement: what its file lacks, and what was not read."""
     hash: str
     """Hash of every ACK that reached a sender and of all counters, 16 hexadecimal digits."""
     seed: int

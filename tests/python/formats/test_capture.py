@@ -601,7 +601,7 @@ def test_no_payload_and_no_address_get_into_an_anonymous_result(tmp_path: Path, 
     path.write_bytes(in_pcap(transfer()).replace(bytes(64), b"secret-payload-" + bytes(49)))
     out = tmp_path / "out"
     printed = lfn("import", "capture", path, "--anonymous", "--out", out)
-    lfn("report", out)
+    assert "Captured at the sender; --at tells another place." in lfn("report", out)
     written = b"".join(file.read_bytes() for file in out.iterdir()) + printed.encode()
     for secret in (b"secret", b"10.0.0", b"40000", b"alice"):
         assert secret not in written
