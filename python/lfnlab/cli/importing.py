@@ -27,6 +27,16 @@ IMPORTERS = {
     Args:
         file: Output of `iperf3 -J` or `--json-stream`, at the client or the server.
     """,
+    "qlog": """Store a log of QUIC connections in qlog, 0.3 or 0.4, contained or sequential.
+
+    Each trace is a flow. Examples:
+
+        lfn import qlog client.qlog --out measured
+        lfn plot measured --y cwnd_seg
+
+    Args:
+        file: A qlog file, JSON or JSON-SEQ, with events of recovery metrics.
+    """,
 }
 """Modules of ``lfnlab.formats``, and the help of their commands."""
 _EACH = """    out: Directory; default `lfn-{tool}-` and the name of the file.
