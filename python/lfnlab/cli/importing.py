@@ -27,6 +27,16 @@ IMPORTERS = {
     Args:
         file: Output of `iperf3 -J` or `--json-stream`, at the client or the server.
     """,
+    "flent": """Store the TCP streams of a data file of flent, to plot with simulated flows.
+
+    Examples:
+
+        lfn import flent rrul-2026-11-29T010000.000000.test.flent.gz --out measured
+        lfn plot measured --y goodput_bps
+
+    Args:
+        file: A data file of flent, packed or not.
+    """,
     "qlog": """Store a log of QUIC connections in qlog, 0.3 or 0.4, contained or sequential.
 
     Each trace is a flow. Examples:
