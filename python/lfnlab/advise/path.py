@@ -232,6 +232,8 @@ def measured(measurement: Measurement, file: str) -> Measured:
     way = "forward" if any(flow["direction"] == "forward" for flow in flows) else "reverse"
     flows = [flow for flow in flows if flow["direction"] == way]
     goodputs = [flow["goodput_bps"] for flow in flows]
+    if None in goodputs and measurement.summary["notes"]:
+        raise UsageError(f"{file}: {measurement.summary['notes'][0]} Take a whole file")
     if None in goodputs:
         raise UsageError(
             f"{file}: a server that sends does not tell what arrived; take the client's file"
@@ -245,9 +247,9 @@ def measured(measurement: Measurement, file: str) -> Measured:
     rate_bps = sum(goodputs) * factor
     which = [flow["id"] for flow in flows]
     srtts = measurement.flows["srtt_s"].filter(measurement.flows["flow"].is_in(which))
-    rtts_s = [
-        flow["min_rtt_s"] for flow in flows if flow["min_rtt_s"]
-    ] + srtts.drop_nulls().to_list()
+    rtts_s = [flow["min_rtt_s"] for flow in flows if flow["min_rtt_s"]] + srtts.filter(
+        srtts > 0
+    ).to_list()  # 0 is below a microsecond
     packet_bytes = 1500 if segment is None else round(segment) + HEADERS_BYTES
     bounds = (
         _rate(rate_bps, measurement, flows, min(rtts_s, default=None)),

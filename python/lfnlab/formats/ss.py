@@ -41,8 +41,6 @@ _SOCKET = re.compile(
 _HEADER = re.compile(r"Recv-Q\s+Send-Q")
 _INFO = re.compile(r"\b(?:rto|cwnd|mss):\d")
 _USERS = re.compile(r"users:\(\(.*?\)\)")
-_WORDS = {"ts", "sack", "ecn", "ecnseen", "fastopen", "app_limited"}
-"""Words of ``ss`` in front of the name of the law, or behind it."""
 _RATES = ("send", "pacing_rate", "delivery_rate")
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?")
 _RATE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([KMGTP]?)bps")
@@ -242,7 +240,7 @@ class _Log:
 
     def _numbers(self, info: str) -> tuple[str | None, dict[str, float]]:
         """Law and numbers of a socket."""
-        law, told = None, dict[str, str]()
+        law, bare, told = None, None, dict[str, str]()
         words = iter(_USERS.sub("", info).split())
         for word in words:
             key, colon, value = word.partition(":")
@@ -250,10 +248,12 @@ class _Log:
                 told[word] = next(words, "")
             elif colon:
                 told.setdefault(key, value)
-            elif word in _WORDS:
+                # The law stands right before these, behind words such as ts and sack.
+                law = law or (bare if key in ("wscale", "rto") else None)
+            elif word == "app_limited":
                 told[word] = ""
-            elif law is None and re.fullmatch(r"[a-z][\w-]{0,31}", word):
-                law = word
+            elif re.fullmatch(r"[a-z][\w-]{0,31}", word):
+                bare = word
         found: dict[str, float] = {}
         for key, name, take in _TAKEN:
             if key in told:

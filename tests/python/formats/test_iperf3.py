@@ -546,6 +546,10 @@ def test_the_whole_intervals_before_a_cut_are_read(tmp_path: Path, lfn: Lfn, nam
     assert read
     assert all(error.startswith(f"{file}:") for error in refused)
     assert "The file is cut in line" in lfn("import", "iperf3", file, "--out", tmp_path / "out")
+    if name == "tcp":
+        err = lfn.refuses("advise", "--iperf3", file)
+        assert "The file is cut in line" in err
+        assert err.rstrip().endswith("no totals. Take a whole file")
 
 
 def test_a_test_that_ended_with_an_error_has_its_intervals(tmp_path: Path, lfn: Lfn) -> None:

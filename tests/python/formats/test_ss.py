@@ -150,6 +150,20 @@ def test_layouts_of_ss(tmp_path: Path, state: str, *, headers: bool, one_line: b
     assert [flow["goodput_bps"] for flow in measured.summary["flows"]] == [32000.0, 16000.0]
 
 
+@pytest.mark.parametrize(
+    ("words", "law"),
+    [
+        ("ts sack cubic wscale:7,7 rto:204", "cubic"),
+        ("ts usec_ts sack ecn ecnseen fastopen_a new lfn_htcp_be rto:204", "lfn_htcp_be"),
+        ("dctcp wscale:7,7 rto:204 dctcp:(ce_state:0,alpha:1024) send 1bps tcp-ulp-mptcp", "dctcp"),
+        ("wscale:7,7 rto:204", "tcp"),
+    ],
+)
+def test_the_law_stands_before_the_numbers(tmp_path: Path, words: str, law: str) -> None:
+    measured = ss.read(log(tmp_path, f"ESTAB 0 0 {ENDS} {words} rtt:1/1 cwnd:10\n"))
+    assert measured.summary["flows"][0]["law"] == law
+
+
 def test_a_connection_that_begins_again_is_another_flow(tmp_path: Path) -> None:
     call = "ESTAB 0 0 " + ENDS + " " + OLD + " bytes_acked:{}\n"
     text = "".join(f"{t}.0\n" + call.format(acked) for t, acked in ((1, 11), (2, 21), (3, 6)))
