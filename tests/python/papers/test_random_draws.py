@@ -146,6 +146,12 @@ def test_a_paper_without_draws_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_draws_have_one_size(tmp_path: Path) -> None:
-    for other in ("quick", "extensions", "kernel"):
+    others: list[dict[str, Any]] = [
+        {"quick": True},
+        {"extensions": True},
+        {"kernel": True},
+        {"on": "linux"},
+    ]
+    for other in others:
         with pytest.raises(UsageError, match="--draws"):
-            cli.reproduce("jgn2", draws=True, out=tmp_path, **{other: True})
+            cli.reproduce("jgn2", draws=True, out=tmp_path, **other)
