@@ -1,4 +1,4 @@
-"""Claims on Linux in virtual time: which are asked for, and what is said of the others."""
+"""Claims on Linux in virtual time: those of a table of full.toml, and the reasons of the others."""
 
 from __future__ import annotations
 
