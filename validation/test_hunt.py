@@ -233,7 +233,7 @@ def test_both_lose_the_same_packets() -> None:
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        ('[link]\nrate = "20Mbit/s"\njitter = { high = "2ms" }', "link.jitter"),
+        ('[link]\nrate = "20Mbit/s"\njitter = { low = "1ms", high = "2ms" }', "link.jitter"),
         (
             '[link]\nrate = "20Mbit/s"\njitter = { high = "4s", keep_order = false }',
             "link.jitter.high",
