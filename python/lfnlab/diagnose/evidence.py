@@ -1,0 +1,151 @@
+"""A measured flow as arrays of its samples, whatever the tool.
+
+Row i of every array covers the time from ``edges_s[i]`` to ``edges_s[i + 1]``. NaN stands for what
+the tool does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lfnlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from lfnlab.formats.measurement import Measurement
+
+Floats: TypeAlias = NDArray[np.float64]
+
+STANDARD_BYTES = 1448
+"""Payload of a segment where the tool does not tell it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The samples of one flow: n rows, n + 1 edges."""
+
+    flow: Mapping[str, Any]
+    """Its entry in the measurement's summary."""
+    edges_s: Floats
+    goodput_bps: Floats
+    """Payload that was acknowledged, or of iperf3's sender written, in the row's time."""
+    rtt_s: Floats
+    """Latest sample where the tool has one, else the smoothed RTT."""
+    cwnd_bytes: Floats
+    ssthresh_bytes: Floats
+    inflight_bytes: Floats
+    window_bytes: Floats
+    """Offered by the receiver."""
+    unsent_bytes: Floats
+    pacing_bps: Floats
+    retransmits: Floats
+    """Segments sent again in the row's time."""
+    app_limited: Floats
+    """1 or 0."""
+    busy_s: Floats
+    """Time in the row with data to send or to be acknowledged; so for the next two."""
+    rwnd_limited_s: Floats
+    sndbuf_limited_s: Floats
+
+    @property
+    def segment_bytes(self) -> float:
+        """Payload of a full segment."""
+        return float(self.flow.get("segment_bytes") or STANDARD_BYTES)
+
+    @property
+    def lengths_s(self) -> Floats:
+        """Time that each row covers."""
+        return np.diff(self.edges_s)
+
+    @property
+    def min_rtt_s(self) -> float:
+        """Smallest RTT that the measurement shows; NaN if none."""
+        told = self.flow.get("min_rtt_s")
+        seen = self.rtt_s[self.rtt_s > 0]
+        least = float(seen.min()) if seen.size else np.nan
+        return least if not told else float(np.fmin(told, least))
+
+
+def of(measurement: Measurement, flow: int) -> Evidence:
+    """The evidence of the flow with this ``id``.
+
+    Raises:
+        UsageError: the measurement has no such flow, or fewer than two samples of it.
+    """
+    import polars as pl
+
+    known = {entry["id"]: entry for entry in measurement.summary["flows"]}
+    if flow not in known:
+        raise UsageError(f"flow {flow}; allowed: {', '.join(map(str, known))}")
+    entry = known[flow]
+    samples = measurement.flows.filter(pl.col("flow") == flow).sort("t_s")
+    samples = samples.unique("t_s", keep="last", maintain_order=True)
+    rates = measurement.goodput.filter(pl.col("flow") == flow).sort("t_s")
+    times = samples["t_s"].to_numpy().astype(np.float64)
+    if times.size < 2:
+        raise UsageError(f"flow {flow}: {times.size} samples; allowed: two or more")
+    segment = float(entry.get("segment_bytes") or STANDARD_BYTES)
+
+    def column(name: str) -> Floats:
+        found: Floats = samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return found
+
+    start_s = float(entry.get("start_s") or 0.0)
+    first_s = start_s if start_s < times[0] else 2 * times[0] - times[1]
+    edges = np.concatenate([[max(0.0, first_s)], times])
+    if edges[0] >= edges[1]:  # A first sample at the start: it covers no time.
+        edges, skip = times, 1
+    else:
+        skip = 0
+
+    def level(name: str, factor: float = 1.0) -> Floats:
+        return column(name)[skip:] * factor
+
+    def gained(name: str) -> Floats:
+        counter = column(name)
+        before = counter[0] if skip else 0.0
+        return np.maximum(np.diff(counter[skip:], prepend=before), 0.0)
+
+    def first(*choices: Floats) -> Floats:
+        result = choices[0].copy()
+        for choice in choices[1:]:
+            result = np.where(np.isnan(result), choice, result)
+        return result
+
+    inflight = first(level("inflight_bytes"), level("inflight_seg", segment))
+    return Evidence(
+        flow=entry,
+        edges_s=edges,
+        goodput_bps=_goodput(
+            edges,
+            rates["t_s"].to_numpy(),
+            rates["goodput_bps"].to_numpy(),
+            gained("delivered_bytes"),
+        ),
+        rtt_s=first(level("rtt_s"), level("srtt_s")),
+        cwnd_bytes=level("cwnd_seg", segment),
+        ssthresh_bytes=level("ssthresh_seg", segment),
+        inflight_bytes=inflight,
+        window_bytes=level("offered_window_bytes"),
+        unsent_bytes=level("unsent_bytes"),
+        pacing_bps=level("pacing_bps"),
+        retransmits=gained("retransmits"),
+        app_limited=level("app_limited"),
+        busy_s=gained("busy_s"),
+        rwnd_limited_s=gained("rwnd_limited_s"),
+        sndbuf_limited_s=gained("sndbuf_limited_s"),
+    )
+
+
+def _goodput(edges: Floats, ends: Floats, rates: Floats, gained: Floats) -> Floats:
+    """By the count of bytes where there is one, else the tool's rates in its own intervals."""
+    counted = gained * 8 / np.diff(edges)
+    if not np.isnan(counted).all() or not ends.size:
+        return counted
+    at = np.searchsorted(ends, edges[1:] - 1e-9).clip(0, ends.size - 1)
+    told: Floats = rates[at].astype(np.float64)
+    return told
