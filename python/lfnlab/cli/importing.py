@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -127,6 +128,71 @@ def capture(
 
     step_s = seconds("--step", step)
     return _store("capture", file, out, anonymous=anonymous, at=at, step_s=step_s)
+
+
+@importing.command
+def trace(
+    file: Path,
+    /,
+    *,
+    delay: Path | None = None,
+    reverse: Path | None = None,
+    rate: str | None = None,
+    rtt: str | None = None,
+    buffer: str = "1bdp",
+    law: str = "cubic",
+    columns: str | None = None,
+    every: str | None = None,
+    out: OptionalOut = None,
+) -> int:
+    """Make a scenario of a recorded path: rates, delays and losses that change with time.
+
+    Reads opportunities to send (mahimahi), delays of LeoReplayer, and tables (CSV). Examples:
+
+        lfn import trace downlink.trace --rtt 40ms
+        lfn import trace bw_1.txt --delay delay_1.txt --out starlink
+        lfn run starlink/path.toml
+
+    Args:
+        file: Times in ms at which a packet can be sent, a line each; or a table with a header.
+        delay: Delays of LeoReplayer: a number of ms of one way on each line, for 10 ms each.
+        reverse: Rates of the way back; default those of the data.
+        rate: Of the link, where no file has rates.
+        rtt: RTT without queues, where no file has delays.
+        buffer: Queue before the link, each way.
+        law: Of the flow.
+        columns: Columns of a table, `rate=down:Mbit/s,rtt=ping:ms,loss=lost:pct,time=t:s`; default
+            as their names tell.
+        every: Time between two rows of a table without times.
+        out: Directory; default `lfn-trace-` and the name of the file.
+    """
+    from lfnlab.errors import LabError, UsageError
+    from lfnlab.formats import trace as traces
+    from lfnlab.scenario.builder import Scenario
+    from lfnlab.scenario.quantity import seconds
+
+    every_s = seconds("--every", every)
+    if every_s is not None and every_s <= 0:
+        raise UsageError(f'--every: "{every}"; allowed: more than 0')
+    pairs = [part.partition("=") for part in (columns or "").split(",") if part]
+    for what, equals, name in pairs:
+        if not equals or not name:
+            raise UsageError(f'--columns: "{what}"; allowed: WHAT=NAME or WHAT=NAME:UNIT')
+    named = {what.strip(): name.strip() for what, _, name in pairs}
+    there = traces.read(file, delay=delay, columns=named, every_s=every_s)
+    back = None if reverse is None else traces.read(reverse, columns=None, every_s=every_s)
+    files = traces.scenario(there, back=back, rate=rate, rtt=rtt, buffer=buffer, law=law)
+    directory = out or Path(f"lfn-trace-{file.stem}")
+    with TemporaryDirectory() as tried:
+        traces.store(files, Path(tried))
+        try:
+            Scenario.load(Path(tried) / "path.toml").check()
+        except LabError as error:
+            raise UsageError(str(error).replace(tried, str(directory))) from None
+    traces.store(files, directory)
+    path = directory / "path.toml"
+    say(*map(line, there.says), *map(line, back.says if back else ()), path, sep="\n")
+    return OK
 
 
 def _store(tool: str, file: Path, out: Path | None, *, anonymous: bool, **options: Any) -> int:
