@@ -7,6 +7,7 @@ meets the same background in a run, so laws are compared run by run.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -382,6 +383,56 @@ def points(
         for law in laws
         for x, column in enumerate(columns)
     }
+
+
+def on_linux(settings: Mapping[str, Any], simulator: Execute, linux: Execute) -> Extension:
+    """The eight protocols on paths of e-VLBI: Linux's own modules and ours, in both places."""
+    own = settings["extensions"]["linux"]
+    made = [
+        Case(
+            dumbbell(
+                rate=rate,
+                rtt=rtt,
+                buffer=settings["buffer"],
+                duration=own["duration"],
+                warmup=own["warmup"],
+                sample="100ms",
+                seed=seed,
+                compat="linux",
+            ).flow(law, start="uniform(0s, 1s)", packet=settings["packet"]),
+            {"law": law, "rate": rate, "rtt": rtt},
+        )
+        for rate, rtt in product(own["rates"], settings["rtts"])
+        for law in own["laws"]
+        for seed in range(1, own["seeds"] + 1)
+    ]
+    there, here = (run(made, "HTCP-BE: e-VLBI on Linux") for run in (linux, simulator))
+    sides = {"simulator": here, "Linux": there}
+    paths, laws = list(product(own["rates"], settings["rtts"])), own["laws"]
+    found = {
+        (side, law, rate, rtt): statistics.fmean(
+            [run.goodputs[0] / 1e6 for run in select(results, law=law, rate=rate, rtt=rtt)]
+        )
+        for (side, results), law, (rate, rtt) in product(sides.items(), laws, paths)
+    }
+    apart = {
+        law: max(
+            abs(found["Linux", law, *path] / found["simulator", law, *path] - 1) for path in paths
+        )
+        for law in laws
+    }
+    worst = max(apart, key=apart.__getitem__)
+    answer = (
+        f"{len(laws)} laws on {len(paths)} paths: {worst} differs most from the simulator, by "
+        f"{apart[worst] * 100:.2g} %; HTCP-BE by {apart[OURS] * 100:.2g} % at most"
+    )
+    rows = [
+        (law, *(" | ".join(f"{found[side, law, *path]:.0f}" for side in sides) for path in paths))
+        for law in laws
+    ]
+    names = ("law", *(f"{rate} × {rtt}" for rate, rtt in paths))
+    heading = "Goodput of one flow in Mbit/s, simulator | Linux"
+    return Extension(there, {"e-VLBI on Linux": answer}, {heading: Table(names, tuple(rows), 1)})
 
 
 def on_kernel(settings: Mapping[str, Any]) -> OnKernel:

@@ -15,6 +15,7 @@ from lfnlab.errors import UsageError
 from lfnlab.printable import say
 
 if TYPE_CHECKING:
+    from lfnlab.papers.extension import Part
     from lfnlab.papers.paper import Reproduction
 
 OK, FAILED = 0, 1
@@ -89,7 +90,7 @@ def reproduce(
         extensions: Run the paper's open questions instead of its claims.
         kernel: Also run this kernel's TCP in real time (`lfn testbed`) instead.
         on: With `linux`: test the claims that Linux in virtual time can decide, there and in the
-            simulator.
+            simulator; with `--extensions` what the paper left for a real kernel.
         draws: Test the claims with random choices of what the paper omits instead.
         part: With `--draws` or `--on linux`: only the claims of this part, from the paper's
             full.toml.
@@ -98,8 +99,7 @@ def reproduce(
     from lfnlab.papers import paper as papers
 
     _core.limit_memory(memory)
-    beside: Literal["extensions", "kernel"] | None
-    beside = "extensions" if extensions else "kernel" if kernel else None
+    beside: Part | None = "extensions" if extensions else "kernel" if kernel else None
     size = "quick" if quick else None
     named = "draws" if draws else "linux" if on == "linux" else beside
     out = out or Path("-".join(word for word in ("lfn", name, named, size) if word))
@@ -111,8 +111,11 @@ def reproduce(
             raise UsageError("--draws: has one size, and no other part beside it")
         return _draw(name, part, accept=accept, out=out, jobs=jobs)
     if on == "linux":
-        if quick or beside:
-            raise UsageError("--on linux: has one size, and no other part beside it")
+        if quick or kernel or (extensions and part is not None):
+            raise UsageError("--on linux: has one size, and no other part beside --extensions")
+        if extensions:
+            beside = "extensions on Linux"
+            return _extend(name, beside, quick=False, accept=accept, out=out, jobs=jobs)
         return _on_linux(name, part, accept=accept, out=out, jobs=jobs)
     if part is not None:
         raise UsageError("--part: goes with --draws or --on linux")
@@ -131,7 +134,7 @@ def reproduce(
 
 def _extend(
     name: str,
-    part: Literal["extensions", "kernel"],
+    part: Part,
     *,
     quick: bool,
     accept: bool,
@@ -147,6 +150,11 @@ def _extend(
     with bar() as progress:
         if part == "extensions":
             found = extension.extend(name, quick=quick, out=out, jobs=jobs, progress=progress)
+        elif part == "extensions on Linux":
+            from lfnlab.testbed.linux_backend import Linux
+
+            linux = Linux()
+            found = extension.on_linux(name, linux=linux, out=out, jobs=jobs, progress=progress)
         else:
             found = extension.on_kernel(name, quick=quick, out=out, jobs=jobs, progress=progress)
     for question, answer in found.answers.items():

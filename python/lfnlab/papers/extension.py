@@ -2,8 +2,9 @@
 
 ``papers/NAME/extensions.py`` has ``extend(settings, execute)``, which returns an
 :class:`Extension`, and, where Linux has what the paper's laws need, ``on_kernel(settings)``, which
-returns the cases that its TCP runs beside the simulator: :class:`OnKernel`. Settings are those of
-the paper's study, with tables ``extensions`` and ``kernel`` for these two.
+returns the cases that its TCP runs beside the simulator: :class:`OnKernel`. ``on_linux(settings,
+simulator, linux)`` returns an :class:`Extension` of runs on Linux in virtual time and in the
+simulator. Settings are those of the paper's study, with tables ``extensions`` and ``kernel``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lfnlab.analysis.table import Table, with_interval
 from lfnlab.errors import Unavailable
+from lfnlab.experiment.executor import SIMULATOR
 from lfnlab.experiment.run import Progress, execute
 from lfnlab.figures import plot
 from lfnlab.papers import paper
@@ -25,9 +27,17 @@ from lfnlab.testbed import run as testbed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lfnlab.experiment.executor import Backend
     from lfnlab.experiment.plan import Case
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run
+
+Part = Literal["extensions", "kernel", "extensions on Linux"]
+COMMANDS: Mapping[Part, str] = {
+    "extensions": "--extensions",
+    "kernel": "--kernel",
+    "extensions on Linux": "--extensions --on linux",
+}
 
 
 @dataclass(frozen=True)
@@ -149,18 +159,44 @@ def on_kernel(
     )
 
 
+def on_linux(
+    name: str,
+    *,
+    linux: Backend,
+    out: str | Path,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Extension:
+    """Run what a paper left for a real kernel on Linux in virtual time, beside the simulator."""
+    module = _module(name)
+    if not hasattr(module, "on_linux"):
+        known = [other for other in extended() if hasattr(_module(other), "on_linux")]
+        raise Unavailable(f'"{name}" left nothing for Linux; allowed: {", ".join(known)}')
+
+    def runner(place: Backend) -> paper.Execute:
+        def run(cases: Sequence[Case], title: str) -> Results:
+            at = Path(out, place.name)
+            return execute(cases, out=at, jobs=jobs, progress=progress, title=title, backend=place)
+
+        return run
+
+    settings = paper.settings_of(name, quick=False)
+    found: Extension = module.on_linux(settings, runner(SIMULATOR), runner(linux))
+    return found
+
+
 def _valid(pairs: Sequence[tuple[Run, Run]]) -> int:
     """How many of the runs on the test bed count."""
     return sum(real.summary["invalid"] is None for _, real in pairs)
 
 
-def accept(name: str, part: Literal["extensions", "kernel"], found: Extension) -> Path:
+def accept(name: str, part: Part, found: Extension) -> Path:
     """Keep what was found, and its figures in docs/figures, for the page of verdicts."""
     return paper.expect(
         name,
         part,
         {
-            "command": f"lfn paper {name} --{part}",
+            "command": f"lfn paper {name} {COMMANDS[part]}",
             "hash": paper.hash_of(found.results),
             "runs": len(found.results.runs),
             "answers": found.answers,

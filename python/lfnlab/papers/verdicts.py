@@ -28,7 +28,11 @@ from lfnlab.papers.paper import (
     title_of,
 )
 
-PARTS = {"extensions": "What the paper left for later", "kernel": "Beside this kernel's TCP"}
+PARTS = {
+    "extensions": "What the paper left for later",
+    "extensions on Linux": "What the paper left for later, on Linux in virtual time",
+    "kernel": "Beside this kernel's TCP",
+}
 DOCS = Path(__file__).parents[3] / "docs"
 
 Findings = dict[str, tuple[Verdict, dict[str, Any], dict[str, Any]]]
@@ -373,6 +377,9 @@ def _extension(found: Mapping[str, Any]) -> Iterator[str]:
     for question, answer in found["answers"].items():
         yield f"- **{question}**: {answer}."
     yield ""
+    if found["command"].endswith("--on linux"):  # Its figures are few numbers, side by side.
+        for heading, (names, *rows) in found["tables"].items():
+            yield from (f"{heading}:", "", *markdown(names, rows), "")
     yield from pictures(found["figures"])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lfnlab.errors import Unavailable
 from lfnlab.experiment.executor import SIMULATOR
-from lfnlab.papers import on_linux, paper
+from lfnlab.papers import extension, on_linux, paper
 
 if TYPE_CHECKING:
     from command import Lfn
@@ -22,7 +22,7 @@ def test_a_paper_for_routers_says_why_linux_has_no_verdict(tmp_path: Path) -> No
         on_linux.decide("westwood-10g", out=tmp_path, linux=SIMULATOR, part="nix")
 
 
-@pytest.mark.parametrize("other", ["--quick", "--kernel", "--extensions"])
+@pytest.mark.parametrize("other", ["--quick", "--kernel"])
 def test_it_has_one_size_and_no_other_part(other: str, tmp_path: Path, lfn: Lfn) -> None:
     words = ["paper", "jgn2", "--on", "linux", other, "--out", str(tmp_path)]
     assert "--on linux: has one size" in lfn.refuses(*words)
@@ -51,3 +51,25 @@ def test_both_sides_have_the_same_runs_and_claims(
     kept = paper.expected("x")["linux"]["parts"]["three"]
     assert (kept["release"], kept["runs"]) == ("6.12.1", 4)
     assert kept["claims"]["W7"]["linux"]["verdict"] == pairs[0][1].verdict
+
+
+def test_a_papers_future_on_linux_has_each_law_on_each_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Short, and the simulator in Linux's place.
+    full: dict[str, Any] = paper.settings_of("htcp-be", quick=False)
+    own = {"rates": ["50Mbit/s"], "laws": ["htcp:linux", "htcp-be"], "duration": "6s"}
+    own |= {"warmup": "1s", "seeds": 2}
+    settings = full | {"extensions": full["extensions"] | {"linux": own}}
+    monkeypatch.setattr(paper, "settings_of", lambda _name, quick: settings)
+    found = extension.on_linux("htcp-be", linux=SIMULATOR, out=tmp_path)
+    [table] = found.tables.values()
+    assert [row[0] for row in table.rows] == ["htcp:linux", "htcp-be"]
+    assert table.headings[1:] == tuple(f"50Mbit/s × {rtt}" for rtt in ("10ms", "20ms", "40ms"))
+    for row in table.rows:
+        for cell in row[1:]:
+            here, there = str(cell).split(" | ")
+            assert here == there
+            assert 30 < float(here) < 50
+    with pytest.raises(Unavailable, match='"evcp" left nothing for Linux; allowed: htcp-be'):
+        extension.on_linux("evcp", linux=SIMULATOR, out=tmp_path)
