@@ -72,8 +72,9 @@ from lfnlab.formats.views import (
     with_handshakes,
     with_shakes,
 )
-from lfnlab.results.integrity import tables_of
+from lfnlab.results.integrity import provenance_of, tables_of
 from lfnlab.results.output import MARK, replacing
+from lfnlab.scenario.quantity import BYTES, parse, parsed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +106,8 @@ _PORT_FROM, _PORT_TO = 49152, 9  # RFC 863: discard
 _PORT_UDT = 9000
 #: Second word of a data packet of UDT: within message 1, in order.
 _UDT_MESSAGE = 0x20000001
-_SCALE = 14  # the largest (RFC 7323, section 2.3): 65535 << 14 bytes
+_SCALE = 14  # the largest (RFC 7323, section 2.3)
+_MOST_WINDOW_BYTES = 0xFFFF << _SCALE
 _COMMENTS = ("", "retransmission", "dropped", "retransmission, dropped")
 _CHUNK = 1 << 16
 
@@ -163,8 +165,29 @@ def recorded(run: Run) -> pl.DataFrame:
     return packets.with_columns(
         pl.col("link")
         .replace_strict(names, default=None, return_dtype=pl.String)
-        .fill_null(pl.col("link").cast(pl.String))
+        .fill_null(pl.col("link").cast(pl.String)),
+        window_bytes=pl.col("flow").replace_strict(
+            _windows(run), default=None, return_dtype=pl.Int64
+        ),
     )
+
+
+def _windows(run: Run) -> dict[int, int]:
+    """Payload that the receive window of each connection holds, of those that have a limit."""
+    windows: dict[int, int] = {}
+    connection = flow = 0
+    for group in provenance_of(run.path).get("resolved", {}).get("flow", ()):
+        of = run.summary["flows"][flow]
+        flow += group["count"]
+        connections = range(connection, connection + group["count"] * group["parallel"])
+        connection = connections.stop
+        if group.get("transport", "tcp") == "tcp" and (text := group.get("receive_window")):
+            packets = parsed(text, {"packets": 1.0, "packet": 1.0})
+            if packets is None:
+                packets = parse(text, BYTES) // of["segment_bytes"]
+            window_bytes = max(1, int(packets)) * of["segment_bytes"]
+            windows |= dict.fromkeys(connections, min(window_bytes, _MOST_WINDOW_BYTES))
+    return windows
 
 
 def write_pcapng(
@@ -248,6 +271,11 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
     data = (pl.col("kind") == DATA) & (pl.col("shake") == NO_SHAKE)
     own, number = (pl.col(name).filter(data) for name in ("payload_bytes", "seq"))
     most = packets.select(own.max().fill_null(1)).item()
+    window = (
+        pl.col("window_bytes").first()
+        if "window_bytes" in packets.columns
+        else pl.lit(None, pl.Int64)
+    )
     figures = packets.group_by("flow").agg(
         mss=own.max().fill_null(1),
         full=pl.when(number.max() > 0).then(own.max()).otherwise(most),
@@ -255,6 +283,7 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
         fin=(data & (pl.col("flags") & LAST > 0)).any(),
         end=number.max().cast(pl.Int64) + 1,
         end_payload=own.filter(number == number.max()).max(),
+        window=window.fill_null(_MOST_WINDOW_BYTES),
     )
     ends = pl.col("fin") | (pl.col("end_payload") < pl.col("mss"))
     return figures.with_columns(end=pl.when(ends).then("end"))
@@ -452,10 +481,15 @@ def _fill_tcp(
     bits |= np.where((p.ecn > 0) & (shake == SYN), _ECE_BIT | _CWR_BIT, 0)
     bits |= np.where((p.ecn > 0) & (shake == SYN_ACK), _ECE_BIT, 0)
     rows["bits"] = bits
-    rows["window"] = 0xFFFF
+    # The smallest scale that the window needs: what is below a unit of it is lost.
+    fits = np.maximum(p.window, 1)[:, None] >> np.arange(_SCALE + 1) <= 0xFFFF
+    scale = np.where(ack, fits.argmax(1), _SCALE)
+    offered = np.where(syn, np.minimum(p.window, 0xFFFF), p.window >> scale)
+    rows["window"] = np.where(ack, offered, 0xFFFF)
 
     # Largest segment, window scale, SACK permitted; NOPs (1) align them.
-    rows["syn_options"] = np.array([2, 4, 0, 0, 1, 3, 3, _SCALE], np.uint8)
+    rows["syn_options"] = np.array([2, 4, 0, 0, 1, 3, 3, 0], np.uint8)
+    rows["syn_options"][:, 7] = scale
     rows["sack_permitted"] = [1, 1, 4, 2]
     rows["syn_options"][:, 2], rows["syn_options"][:, 3] = p.said_mss >> 8 & 0xFF, p.said_mss & 0xFF
     rows["timestamps_head"] = [1, 1, 8, 10]

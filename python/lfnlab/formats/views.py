@@ -88,7 +88,7 @@ def of_host(packets: pl.DataFrame, view: View) -> pl.DataFrame:
     sent = packets.filter(leaves).with_columns(clock=_clock())
     sent = _with_dropped(sent, packets, SAME).with_columns(sent=pl.lit(True))
     came = packets.filter(pl.col("point") == RECEIVED)
-    came = _matched(came, sent.select("t_ps", "clock", *SAME)).with_columns(
+    came = _matched(came, sent.select("t_ps", "clock", "dropped", *SAME)).with_columns(
         clock=pl.col("clock").fill_null(_clock()), dropped=pl.lit(False), sent=pl.lit(False)
     )
     # Of one instant, a host first receives.
@@ -97,7 +97,7 @@ def of_host(packets: pl.DataFrame, view: View) -> pl.DataFrame:
     told = pl.when(~pl.col("sent")).then("clock").forward_fill().over("flow", "at_sender")
     both = both.with_columns(echo=pl.when("sent").then(told))
     seen = both.filter(pl.col("at_sender") == (view == "sender"))
-    echoes = both.filter("sent").select("t_ps", "echo", *SAME)
+    echoes = both.filter("sent").select("t_ps", "echo", "dropped", *SAME)
     came = _matched(seen.filter(~pl.col("sent")).drop("echo"), echoes)
     rows = pl.concat([came, seen.filter("sent")], how="diagonal").sort("t_ps", maintain_order=True)
     return rows.with_columns(pl.col("echo").fill_null(0)).drop("sent", "at_sender")
@@ -119,10 +119,32 @@ def _forth(packets: pl.DataFrame) -> pl.Series:
 
 
 def _matched(came: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
-    """Packets that came, with columns of the last of the same number that was sent before."""
-    return came.join_asof(
-        sent, on="t_ps", by=list(SAME), strategy="backward", check_sortedness=False
+    """Packets that came, with columns of the one that was sent.
+
+    Packets of one number, such as duplicate ACKs, come in their order, without those that were
+    dropped. One that has no such packet before it, as a copy, has the last of its number.
+    """
+    whole = sent.filter(~pl.col("dropped")) if "dropped" in sent.columns else sent
+    turn = pl.int_range(pl.len()).over(SAME).alias("copy")
+    told = [name for name in sent.columns if name not in (*SAME, "t_ps", "dropped")]
+    came = came.with_columns(turn).join(
+        whole.select(*SAME, turn, "t_ps", *told),
+        on=[*SAME, "copy"],
+        how="left",
+        maintain_order="left",
+        suffix="_sent",
     )
+    first = pl.col("t_ps_sent") <= pl.col("t_ps")
+    last = came.select("t_ps", *SAME).join_asof(
+        sent.select("t_ps", *SAME, *told),
+        on="t_ps",
+        by=list(SAME),
+        strategy="backward",
+        check_sortedness=False,
+    )
+    return came.with_columns(
+        **{name: pl.when(first).then(name).otherwise(last[name]) for name in told}
+    ).drop("copy", "t_ps_sent")
 
 
 def _clock() -> pl.Expr:
@@ -148,7 +170,17 @@ def with_handshakes(rows: pl.DataFrame, view: View) -> pl.DataFrame:
         pl.col("t_ps").filter(ack).first().alias("answer_ps"),
         *(
             pl.col(name).first()
-            for name in ("number", "turn", "mss", "full", "ecn", "fin", "end", "end_payload")
+            for name in (
+                "number",
+                "turn",
+                "mss",
+                "full",
+                "window",
+                "ecn",
+                "fin",
+                "end",
+                "end_payload",
+            )
         ),
     )
     # A time before the first of the file cannot be written.

@@ -22,7 +22,7 @@ import lfnlab
 from lfnlab.errors import UsageError
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
-from lfnlab.formats import capture, pcap
+from lfnlab.formats import capture, pcap, views
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +39,9 @@ SYN, ACK, FIN = 2, 16, 1
 # Against the simulator
 
 
-def simulated(tmp_path: Path, link: str, law: str, view: Any) -> tuple[lfnlab.Run, Measurement]:
+def simulated(
+    tmp_path: Path, link: str, law: str, view: Any, window: str = "1GB"
+) -> tuple[lfnlab.Run, Measurement]:
     """A run with its packets recorded, and the capture that a host of it makes."""
     scenario = lfnlab.Scenario.from_toml(
         f"""
@@ -52,6 +54,7 @@ def simulated(tmp_path: Path, link: str, law: str, view: Any) -> tuple[lfnlab.Ru
         [[flow]]
         law = "{law}"
         rtt = "40ms"
+        receive_window = "{window}"
         [capture]
         links = ["forward", "reverse"]
         """,
@@ -94,6 +97,33 @@ def test_a_capture_at_the_sender_shows_the_senders_own_numbers(
     latest = (both["rtt_s"] - both["rtt_s_true"]).abs().drop_nulls()
     assert latest.median() < 1e-6
     assert both["delivered_bytes"].equals(both["delivered_bytes_true"])
+
+
+@pytest.mark.parametrize("view", ["sender", "receiver"])
+@pytest.mark.parametrize("window", ["30000B", "20 packets", "80kB"])
+def test_the_window_that_limits_a_flow_is_in_the_capture(
+    tmp_path: Path, window: str, view: str
+) -> None:
+    link = 'queue = { size = "10bdp" }'
+    _, measured = simulated(tmp_path, link, "cubic", view, window)
+    segments = {"30000B": 20, "20 packets": 20, "80kB": 55}[window]
+    offered = measured.flows["offered_window_bytes"].drop_nulls()
+    # The unit of a scaled window is at most a part in 32,768 of it.
+    assert segments * 1448 * (1 - 2**-15) <= offered.max() <= segments * 1448
+    assert measured.flows["inflight_bytes"].max() == segments * 1448
+
+
+def test_duplicate_acks_have_their_own_timestamps(tmp_path: Path) -> None:
+    run, _ = simulated(tmp_path, PATHS["random loss"], "cubic", "sender")
+    packets = views.with_connections(views.with_shakes(pcap.recorded(run).sort("t_ps")))
+    acks = views.of_host(packets, "sender").filter(
+        pl.col("kind") == views.ACK, pl.col("shake") == views.NO_SHAKE
+    )
+    assert acks["seq"].is_duplicated().sum() > 100
+    # The way back has no queue: each ACK came half of the RTT ago, to a millisecond.
+    age_ms = acks["t_ps"] / 1e9 + 1 - acks["clock"]
+    assert age_ms.min() > 19.9
+    assert age_ms.max() < 21.1
 
 
 def test_at_the_receiver_what_is_sent_again_is_told_from_what_came_late(tmp_path: Path) -> None:
