@@ -191,6 +191,10 @@ fn check_misbehaviour(table: &Table, tcp: &Tcp, law: &LawSpec) -> Result<(), Sce
         Misbehaviour::SplitsAcks | Misbehaviour::Optimistic if !tcp.sack => {
             ("found beside sack = false".into(), "allowed: with SACK, without which ACKs are counted")
         }
+        Misbehaviour::Optimistic if tcp.application.is_some_and(|it| it.deadline.is_some()) => (
+            "found beside a deadline".into(),
+            "allowed: without one, since its ACKs tell of data that are not there",
+        ),
         Misbehaviour::HidesMarks if !tcp.ecn => {
             ("no mark to hide without ecn".into(), "allowed: with ecn = true")
         }
