@@ -84,10 +84,13 @@ else:
         return __getattr__("__all__")
 
 
-def _draw(results: Results, name: str) -> _drawn.Drawn:
+def _draw(
+    results: Results, name: str, style: _drawn.Chosen, settings: _drawn.Settings
+) -> _drawn.Drawn:
+    from lfnlab.figures import style as styles
     from lfnlab.figures.registry import draw  # and with it matplotlib
 
-    return draw(results, name)
+    return draw(results, name, style=styles.changed(styles.read(style), settings, "plot"))
 
 
 _drawn.by = _draw

@@ -15,6 +15,7 @@ from lfnlab.results import output
 
 if TYPE_CHECKING:
     from lfnlab.figures.drawing import Drawing
+    from lfnlab.figures.style import Style
     from lfnlab.formats.views import View
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results
@@ -47,6 +48,8 @@ def plot(
     log: Literal["x", "y", "xy"] | None = None,
     figure: str | None = None,
     run: str | None = None,
+    style: str = "report",
+    set_: Annotated[tuple[str, ...], Parameter("--set", negative="")] = (),
     out: OptionalOut = None,
     list_: Annotated[bool, Parameter("--list", negative="")] = False,
 ) -> int:
@@ -65,6 +68,7 @@ def plot(
         lfn plot lfn-results --kind phase --y cwnd_seg --where flow=0,1
         lfn plot lfn-results lfn-iperf3-measured --y goodput_bps
         lfn plot lfn-results/runs/KEY/queues.parquet --y packets
+        lfn plot lfn-results --figure goodput --style paper --set palette=grey --out goodput.pdf
 
     Bars and CDFs are means over the runs (seeds) with 95 % intervals, of two to four runs with each
     run; time series and phase plots show the first seed of each case. Traces are thinned for
@@ -82,13 +86,16 @@ def plot(
         where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
         table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
-        figure: Draw a named figure of one results directory; of the other options only `--run` and
-            `--out` apply.
+        figure: Draw a named figure of one results directory; of the other options only `--run`,
+            `--style`, `--set` and `--out` apply.
         run: Of `--figure`: seed or key of the run to draw; default the first seed of some cases.
+        style: `report`, `paper`, `slides`, or FILE.toml: size, font, labels, order, palette.
+        set_: A key of the style, repeatable: `width=88mm`, `title="Ten flows"`, `dpi=600`.
         out: FILE.png, FILE.pdf or FILE.svg; default `figures/Y-KIND.png` in the first source.
         list_: List named figures, and tables and columns with types and units; draw nothing.
     """
     from lfnlab.figures import draw, registry
+    from lfnlab.figures import style as styles
     from lfnlab.figures.drawing import check_file
 
     sources = (source, *more)
@@ -101,19 +108,25 @@ def plot(
     if figure is None and run is not None:
         raise UsageError("--run: goes with --figure; elsewhere write --where seed=2")
     if figure is not None and (more or asked != draw.Request()):
-        raise UsageError("--figure: draws one results directory; allowed beside it: --run, --out")
-    drawing = draw.draw(sources, asked) if figure is None else _named(source, figure, run)
+        raise UsageError(
+            "--figure: draws one results directory; allowed beside it: --run, --style, --set, --out"
+        )
+    look = styles.changed(styles.read(style), styles.settings(set_), "--set")
+    if figure is None:
+        drawing = draw.draw(sources, asked, look)
+    else:
+        drawing = _named(source, figure, run, look)
     _save(drawing, sources, out)
     return OK
 
 
-def _named(source: Path, figure: str, run: str | None) -> Drawing:
+def _named(source: Path, figure: str, run: str | None, style: Style) -> Drawing:
     from lfnlab.figures import draw, registry
     from lfnlab.results.index import experiment
 
     results = experiment(source)
     chosen = None if run is None else draw.one_of(results.runs, run)
-    return registry.draw(results, figure, chosen)
+    return registry.draw(results, figure, chosen, style)
 
 
 def _save(drawing: Drawing, sources: Sequence[Path], out: Path | None) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib import colormaps
 
+from lfnlab.figures.style import current
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
@@ -47,9 +49,9 @@ def cells(
     inks = np.asarray(image.cmap(np.asarray(image.norm(values))))
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            axes.text(
-                j, i, f"{value:{form}}", ha="center", va="center", fontsize=8, color=ink(inks[i, j])
-            )
+            size, shade = current().pt(8.0), ink(inks[i, j])
+            text = f"{value:{form}}"
+            axes.text(j, i, text, ha="center", va="center", fontsize=size, color=shade)
     return image
 
 

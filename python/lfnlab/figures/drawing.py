@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lfnlab.errors import UsageError
 from lfnlab.figures.plot import FORMATS, rendered
+from lfnlab.figures.style import PRESETS, Style, applied
 from lfnlab.results import output
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Drawing:
     name: str
     origin: str = ""
     """The line on the makers of its runs, for the metadata of its files."""
+    style: Style = PRESETS["report"]
 
     def save(self, file: str | Path) -> Path:
         """Write it as PNG, PDF or SVG, by the ending of the name.
@@ -33,12 +35,16 @@ class Drawing:
         """
         file = Path(file)
         form = form_of(file)
-        output.write(file, rendered(self.figure, (form,), origin=self.origin)[form])
+        with applied(self.style):
+            dpi = self.style.dpi
+            made = rendered(self.figure, (form,), dots_per_inch=dpi, origin=self.origin)
+        output.write(file, made[form])
         return file
 
     def _repr_svg_(self) -> str:
         """The figure in a notebook."""
-        return rendered(self.figure, ("svg",), origin=self.origin)["svg"].decode()
+        with applied(self.style):
+            return rendered(self.figure, ("svg",), origin=self.origin)["svg"].decode()
 
 
 def check_file(option: str, file: Path) -> None:

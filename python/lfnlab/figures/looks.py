@@ -7,12 +7,13 @@ law) have different dashes, markers and hatching.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 from lfnlab.control_laws.registry import laws, look
+from lfnlab.figures.style import GREYS, current
 
 K = TypeVar("K", bound="Hashable")
 
@@ -57,15 +58,29 @@ def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
         series: the law whose colour each series takes, None for the next of the house's.
     """
     found: dict[K, Look] = {}
-    palette = list(dict.fromkeys(info.color for info in laws()))
+    greys = itertools.cycle(GREYS) if current().palette == "grey" else None
+    palette = list(GREYS if greys else dict.fromkeys(info.color for info in laws()))
     others = itertools.cycle((info.color, info.marker) for info in laws())
     for key, law in series.items():
         color, marker = next(others) if law is None else look(law)
-        found[key] = _free(color, marker, palette, list(found.values()))
+        color = color if greys is None else next(greys)
+        near = _any if greys else alike
+        found[key] = _free(color, marker, palette, list(found.values()), near)
     return found
 
 
-def _free(color: str, marker: str, palette: list[str], taken: list[Look]) -> Look:
+def _any(_one: str, _other: str) -> bool:
+    """Greys are never told apart by themselves."""
+    return True
+
+
+def _free(
+    color: str,
+    marker: str,
+    palette: list[str],
+    taken: list[Look],
+    alike: Callable[[str, str], bool],
+) -> Look:
     """The first look that none has: in this colour if its dashes suffice, else in another."""
     for ink in dict.fromkeys((color, *palette)):
         near = [other for other in taken if alike(ink, other.color)]

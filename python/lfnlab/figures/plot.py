@@ -27,9 +27,18 @@ from lfnlab.control_laws.registry import look
 from lfnlab.errors import MetricError
 from lfnlab.figures.columns import Plain
 from lfnlab.figures.factors import named, ordered, panel_name, series_name
-from lfnlab.figures.layout import cut, from_zero, legend, panels, width_in, wrapped
+from lfnlab.figures.layout import (
+    axis_labels,
+    cut,
+    from_zero,
+    legend,
+    panels,
+    width_in,
+    wrapped,
+)
 from lfnlab.figures.looks import looks
-from lfnlab.figures.spread import DOT, Spread, spread
+from lfnlab.figures.spread import DOT, Spread, interval_mark, spread
+from lfnlab.figures.style import Style, current
 from lfnlab.metrics import goodput_bins, jain_over_time
 from lfnlab.results.many import Runs
 from lfnlab.results.output import MARK
@@ -89,7 +98,7 @@ FORMATS = ("png", "pdf", "svg")
 
 def house_style() -> AbstractContextManager[None]:
     """How every figure looks; make and save figures within it."""
-    style: Any = _STYLE  # matplotlib's stubs want each key as a literal
+    style: Any = _STYLE | current().rc()  # matplotlib's stubs want each key as a literal
     return mpl.rc_context(style)
 
 
@@ -149,8 +158,14 @@ def bars(
     most = max(len(part) for part in parts.values())
     shown = some(list(parts), max(1, _MOST_BARS // most))
     left_out = f"{len(shown)} of {len(parts)} panels" if len(shown) < len(parts) else ""
+    own = current()
+    rows = {row: rows[row] for row in own.sorted(rows)}
+    parts = {
+        title: {row: parts[title][row] for row in rows if row in parts[title]}
+        for title in own.sorted(shown)
+    }
     with house_style():
-        figure = _bar_panels({title: parts[title] for title in shown}, rows, label)
+        figure = _bar_panels(parts, rows, label)
     return figure, left_out
 
 
@@ -182,18 +197,26 @@ def _bar_panels(
 ) -> Figure:
     """Panels in up to three columns; each names its own bars where they are not all the same."""
     same = len({tuple(panel) for panel in parts.values()}) == 1
-    names = {row: wrapped(row, 1.5, 8.0, 2) for row in rows}
-    deep = 0.16 * (1 + max(name.count("\n") for name in names.values())) + 0.11
+    own = current()
+    most_in = 1.5 if own.width is None else 0.4 * own.width
+    names = {row: wrapped(own.named(row), most_in, 8.0, 2) for row in rows}
+    deep = own.pt(0.16 * (1 + max(name.count("\n") for name in names.values())) + 0.11)
     names_in = max(width_in(line, 8.0) for name in names.values() for line in name.split("\n"))
-    columns = min(3 if same else 2, len(parts))
+    columns = min(own.columns(3 if same else 2, 2.0 + names_in), len(parts))
     lines_of = -(-len(parts) // columns)
     wide_in = 4.6 if columns == 1 else 2.2 if same else 2.6
-    titles = {title: wrapped(title, wide_in - 0.3, 9.0) for title in parts}
-    tall = 0.15 * max(title.count("\n") + 1 for title in titles.values()) if any(parts) else 0.0
+    if own.width is not None:
+        wide_in = max(0.8, (own.width - names_in * (1 if same else columns)) / columns)
+    titles = {title: wrapped(own.named(title), wide_in - 0.3, 9.0) for title in parts}
+    tall = (
+        own.pt(0.15) * max(title.count("\n") + 1 for title in titles.values())
+        if any(parts)
+        else 0.0
+    )
     most = max(len(panel) for panel in parts.values())
     size = (
-        names_in * (1 if same else columns) + wide_in * columns,
-        0.7 + lines_of * (0.35 + tall + deep * most),
+        own.width or names_in * (1 if same else columns) + wide_in * columns,
+        own.pt(0.7) + lines_of * (own.pt(0.35) + tall + deep * most),
     )
     figure = Figure(figsize=size)
     panes = figure.subplots(lines_of, columns, sharex=True, sharey=same, squeeze=False)
@@ -214,8 +237,7 @@ def _bar_panels(
     room = 0.04 * (max(ends) - min(ends)) or 1.0
     grid[0].set_xlim(min(ends) - (room if min(ends) < 0.0 else 0.0), max(ends) + room)
     cut(grid, len(parts), columns)
-    said = [wrapped(line, size[0] - 0.3, 9.0) for line in label.split("\n")]
-    figure.supxlabel("\n".join(said), fontsize=9)
+    axis_labels(figure, grid[: len(parts)], label, None, (names_in + 0.3, 0.0))
     return figure
 
 
@@ -236,7 +258,7 @@ def _bar_panel(
             axes.plot(of.dots, [place] * len(of.dots), **DOT)
         if of.ends is not None:
             reach = [[mean - of.ends[0]], [of.ends[1] - mean]]
-            axes.errorbar(mean, place, xerr=reach, fmt="none", ecolor=INK, capsize=2.5, lw=1.0)
+            interval_mark(axes, mean, place, xerr=reach)
         yield from of.marks
 
 
@@ -276,8 +298,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
         )
         seen = _draw_traces(grid, drawn, runs)
         from_zero(grid)
-        figure.supxlabel("time (s)", fontsize=9)
-        figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
+        axis_labels(figure, grid, "time (s)", ylabel)
         titled = all(
             len({name for name, *_ in own} | set(run.laws)) <= 1
             for run, own in zip(runs, drawn, strict=True)
@@ -313,7 +334,7 @@ def stacked(run: Run, parts: Mapping[str, Sequence[Series]]) -> Figure:
             from_zero([axes])
             axes.set_ylabel(wrapped(label, 1.2, 9.0))
         figure.align_ylabels()
-        figure.supxlabel("time (s)", fontsize=9)
+        grid[-1].set_xlabel("time (s)")
         if len(seen) > 1:
             legend(figure, seen)
         return figure
@@ -346,9 +367,9 @@ def _draw_traces(
             style = styles.get(name)
             color, dash = (style.color, style.linestyle) if style else (INK, "-")
             marker = "." if len(t_s) == 1 else ""  # a line of one point shows nothing
-            axes.plot(*thin(t_s, y), color=color, ls=dash, lw=0.9, marker=marker)
+            axes.plot(*thin(t_s, y), color=color, ls=dash, lw=current().lw(0.9), marker=marker)
         for at_s in changes_s(run):
-            axes.axvline(at_s, color=INK, lw=0.6, ls=":")
+            axes.axvline(at_s, color=INK, lw=current().lw(0.6), ls=":")
     return [
         Line2D([], [], color=style.color, ls=style.linestyle, label=name)
         for name, style in styles.items()
@@ -373,10 +394,9 @@ def courses(panels_of: Mapping[str, Sequence[Course]], ylabel: str) -> Figure:
         }
         for axes, traced in zip(grid, panels_of.values(), strict=True):
             for name, t, y in traced:
-                axes.plot(*thin(t, y), **styles[name], lw=1.0)
+                axes.plot(*thin(t, y), **styles[name], lw=current().lw(1.0))
             from_zero([axes])
-            figure.supxlabel("time (s)", fontsize=9)
-        figure.supylabel(wrapped(ylabel, figure.get_figheight() - 0.3, 9.0), fontsize=9)
+        axis_labels(figure, grid, "time (s)", ylabel)
         legend(figure, [Line2D([], [], label=name, **styles[name]) for name in names])
         return figure
 
@@ -514,7 +534,7 @@ def rendered(
     figure: Figure,
     kinds: Sequence[str] = FORMATS,
     *,
-    dots_per_inch: float = 200,
+    dots_per_inch: float = Style.dpi,
     origin: str = "",
 ) -> dict[str, bytes]:
     """A figure as "png", "pdf" and "svg"; the same figure, the same bytes.

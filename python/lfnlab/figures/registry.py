@@ -16,6 +16,7 @@ from lfnlab.figures import plot
 from lfnlab.figures.columns import bounds, scaled
 from lfnlab.figures.drawing import Drawing
 from lfnlab.figures.shapes import means
+from lfnlab.figures.style import PRESETS, Style, applied, finish
 from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
@@ -207,13 +208,16 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
 }
 
 
-def draw(results: Results, name: str, run: Run | None = None) -> Drawing:
+def draw(
+    results: Results, name: str, run: Run | None = None, style: Style = PRESETS["report"]
+) -> Drawing:
     """Draw a named figure.
 
     Args:
         results: the experiment.
         name: of :data:`FIGURES`.
         run: the one that a figure over time shows; default the first seed of some cases.
+        style: size, text, order and palette.
 
     Raises:
         UsageError: for an unknown name, or a figure for which these runs have no values.
@@ -227,14 +231,15 @@ def draw(results: Results, name: str, run: Run | None = None) -> Drawing:
             f"figure {name} shows means over runs, not one run; allowed: {', '.join(over_time)}"
         )
     some = plot.some(plot.first_seed(results), MOST_TRACED) if run is None else [run]
-    made = entry.draw(results, some)
+    with applied(style):
+        made = entry.draw(results, some)
     if made is None:
         why = "no flows, too few flows, or no values" if isinstance(entry, Means) else "no samples"
         raise UsageError(f"figure {name}: these runs have {why} to draw it from")
     figure, more = made
-    return Drawing(
-        figure, "; ".join(filter(None, [entry.caption, more])), name, origin(results.runs)
-    )
+    finish(figure, style)
+    says = "; ".join(filter(None, [entry.caption, more]))
+    return Drawing(figure, says, name, origin(results.runs), style)
 
 
 def of_report(

@@ -15,10 +15,11 @@ from lfnlab.analysis.summary import INTERVALS
 from lfnlab.figures.cells import cells
 from lfnlab.figures.columns import PlainLog, texts
 from lfnlab.figures.factors import Numbers, Shape, ordered, panel_name, series_name
-from lfnlab.figures.layout import from_zero, legend, panels, width_in, wrapped
+from lfnlab.figures.layout import axis_labels, from_zero, legend, panels, width_in
 from lfnlab.figures.looks import looks
 from lfnlab.figures.plot import bars, house_style, some
 from lfnlab.figures.spread import DOT, DOTS, spread
+from lfnlab.figures.style import current
 from lfnlab.statistics import FEW
 
 if TYPE_CHECKING:
@@ -74,8 +75,28 @@ def means(
     if shape.mark != "cells" and any(value.is_of_few for value in values.values()):
         few = all(value.n < FEW for value in values.values())
         said = (said.replace(INTERVALS, "") if few else said) + DOTS
+    if shape.mark == "cells":
+        said = said.replace(INTERVALS, "")  # a cell shows a mean alone
+    note = ""
+    if current().notes == "caption":
+        said, note = "", said
+    figure, left_out = _drawn(values, keys, shape, label, said, scale, hrefs, bounds)
+    return figure, "; ".join(filter(None, (note, left_out)))
+
+
+def _drawn(
+    values: Mapping[Group, Interval],
+    keys: Sequence[str],
+    shape: Shape,
+    label: str,
+    said: str,
+    scale: float,
+    hrefs: Mapping[Group, str] | None,
+    bounds: tuple[float, float],
+) -> tuple[Figure, str]:
     if shape.mark == "bars":
-        return bars(values, keys, f"{label}\n{said}", scale=scale, bounds=bounds, hrefs=hrefs)
+        below = f"{label}\n{said}".rstrip()
+        return bars(values, keys, below, scale=scale, bounds=bounds, hrefs=hrefs)
     shown = {group: value.over(scale) for group, value in values.items()}
     within = (bounds[0] / scale, bounds[1] / scale)
     with house_style():
@@ -156,6 +177,7 @@ def _curves(
 ) -> tuple[Figure, str]:
     """A line a series over one factor; of points a panel for each factor."""
     parts, left_out = _parts(values, keys, shape.panels)
+    parts = {name: parts[name] for name in current().sorted(parts)}
     joined = shape.mark == "lines"
     drawn: list[tuple[str, Numbers, Points]] = []
     laws: dict[str, str | None] = {}
@@ -177,7 +199,7 @@ def _curves(
         sharey=True,
         sharex=joined,
     )
-    styles = looks(laws)
+    styles = looks({name: laws[name] for name in current().sorted(laws)})
     for axes, (_, axis, points) in zip(grid, drawn, strict=True):
         _draw_points(axes, points, styles, bounds, joined=joined)
         _number_axis(axes, axis)
@@ -185,11 +207,8 @@ def _curves(
             axes.set_xlabel(axis.label)
     from_zero(grid)
     _room(grid)
-    below = [wrapped(said, figure.get_figwidth() - 0.3, 9.0)]
-    if joined:
-        below.insert(0, next(iter(shape.axes.values())).label)
-    figure.supxlabel("\n".join(below), fontsize=9)
-    figure.supylabel(wrapped(label, figure.get_figheight() - 0.6, 9.0), fontsize=9)
+    below = [next(iter(shape.axes.values())).label] if joined else []
+    axis_labels(figure, grid, "\n".join(filter(None, (*below, said))) or None, label)
     if len(styles) > 1:
         handles = [
             Line2D([], [], label=name, **_style(look, joined=joined))
@@ -307,21 +326,23 @@ def _cells(
     finite = np.concatenate([found[np.isfinite(found)] for found in maps.values()])
     limits = (min(0.0, float(finite.min(initial=0.0))), float(finite.max(initial=0.0)) or 1.0)
     names = [[axis.names[v] for v in own] for axis, own in ((y, rows), (x, columns))]
-    room_in = 0.5 + max(width_in(name, 8.0) for name in names[0])
-    size = (room_in + max(1.6, 0.42 * len(columns)), 0.75 + max(1.0, 0.24 * len(rows)))
-    figure, grid = panels([*maps], size, max(1, int(9.0 / size[0])))
+    own = current()
+    room_in = own.pt(0.5) + max(width_in(name, 8.0) for name in names[0])
+    size = (
+        room_in + max(1.6, own.pt(0.42) * len(columns)),
+        own.pt(0.75) + max(1.0, own.pt(0.24) * len(rows)),
+    )
+    maps = {name: maps[name] for name in own.sorted(maps)}
+    figure, grid = panels([*maps], size, max(1, int((own.width or 9.0) / size[0])))
     digits = max(0, 2 - int(np.floor(np.log10(max(abs(limits[0]), abs(limits[1]))))))
     for axes, (name, found) in zip(grid, maps.items(), strict=True):
-        image = cells(axes, found, *names, limits=limits, form=f".{digits}f" if numbered else None)
+        form = f".{digits}f" if numbered else None
+        image = cells(axes, found, *names, limits=limits, form=form)
         _lead(axes, leading[name])
     if not numbered:
         figure.colorbar(image, ax=grid, label=label)
-    said = said.replace(INTERVALS, "")  # a cell shows a mean alone
-    below = [x.label, f"{label}; {said}" if numbered else said]
-    figure.supxlabel(
-        "\n".join(wrapped(line, figure.get_figwidth() - 0.3, 9.0) for line in below), fontsize=9
-    )
-    figure.supylabel(y.label, fontsize=9)
+    below = [x.label, "; ".join(filter(None, (label if numbered else "", said)))]
+    axis_labels(figure, grid, "\n".join(filter(None, below)), y.label, (room_in, 0.8))
     return figure, left_out
 
 

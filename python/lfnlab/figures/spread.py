@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from matplotlib.patheffects import withStroke
+
+from lfnlab.figures.style import current
 from lfnlab.statistics import FEW
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from lfnlab.statistics import Interval
 
 DOTS = f"; runs are dots where they are fewer than {FEW}, too few for an interval"
@@ -35,6 +40,25 @@ class Spread(NamedTuple):
     def marks(self) -> tuple[float, ...]:
         """All values that are drawn."""
         return (*self.dots, *(self.ends or ()))
+
+
+def interval_mark(axes: Axes, x: float, y: float, **reach: Any) -> None:
+    """The ends of an interval over a bar, with a rim that tells them from a dark one.
+
+    Args:
+        axes: where it is drawn.
+        x, y: place of the mean.
+        reach: ``xerr`` or ``yerr`` of matplotlib.
+    """
+    own = current()
+    ink = {"ecolor": DOT["color"], "capsize": own.pt(2.5), "lw": own.lw(1.0)}
+    _, caps, bars = axes.errorbar(x, y, fmt="none", **ink, **reach)
+    rim = [withStroke(linewidth=own.lw(2.4), foreground=GROUND)]
+    # A cap's rim lies below the line that ends there.
+    for parts, above in ((caps, 0.0), (bars, 0.1)):
+        for part in parts:
+            part.set_path_effects(rim)
+            part.set_zorder(part.get_zorder() + above)
 
 
 def spread(value: Interval, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Spread:

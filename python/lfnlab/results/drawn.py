@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,5 +22,9 @@ class Drawn(Protocol):
         """Write it as PNG, PDF or SVG, by the ending of the name."""
 
 
-by: Callable[[Any, str], Drawn]
+Chosen = str | Path
+"""A style: its name or its file."""
+Settings = Mapping[str, Any]
+"""Keys of a style with other values."""
+by: Callable[[Any, str, Chosen, Settings], Drawn]
 """Draws a named figure of :class:`lfnlab.results.runs.Results`."""

@@ -620,15 +620,20 @@ class Results:
         """
         return self.cases.intervals(metric, by)
 
-    def plot(self, name: str = "goodput") -> Drawn:
+    def plot(self, name: str = "goodput", style: str | Path = "report", **settings: Any) -> Drawn:
         """A named figure of the experiment; ``lfn plot DIR --list`` shows the names.
 
-        >>> results.plot("goodput").save("goodput.pdf")  # doctest: +SKIP
+        >>> results.plot("goodput", "paper", palette="grey").save("goodput.pdf")  # doctest: +SKIP
+
+        Args:
+            name: of the figure.
+            style: "report", "paper", "slides", or a file of TOML (docs/plot.md).
+            settings: keys of the style, such as ``width="88mm"`` or ``names={"reno": "Reno"}``.
 
         Raises:
-            UsageError: for an unknown name, or a figure for which these runs have no values.
+            UsageError: for an unknown name or key, or a figure for which these runs have no values.
         """
-        return drawn.by(self, name)
+        return drawn.by(self, name, style, settings)
 
     @cached_property
     def looked_at(self) -> Sequence[Run]:

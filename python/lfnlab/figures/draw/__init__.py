@@ -35,6 +35,7 @@ from lfnlab.figures.draw.lines import cdf, over_time, phase, points
 from lfnlab.figures.draw.tables import Tables, one_of, one_run
 from lfnlab.figures.drawing import Drawing
 from lfnlab.figures.plot import house_style
+from lfnlab.figures.style import PRESETS, Style, applied, finish
 from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ __all__ = ["Drawing", "Request", "Tables", "draw", "listing", "one_of", "one_run
 _EVENTS = ("events", "packets")
 
 
-def draw(paths: Sequence[Path], request: Request) -> Drawing:
-    """Draw the requested figure of these sources.
+def draw(paths: Sequence[Path], request: Request, style: Style = PRESETS["report"]) -> Drawing:
+    """Draw the requested figure of these sources, in a style.
 
     Raises:
         UsageError: for a table, column or condition that is not there, or a selection without rows.
@@ -91,11 +92,12 @@ def draw(paths: Sequence[Path], request: Request) -> Drawing:
         "bar": partial(bars, asked=request.by is not None),
         "heat": heat,
     }
-    with house_style():
+    with applied(style), house_style():
         figure, more = (points if of_points else painters[kind])(canvas)
     said = [n for n in (chosen_runs, more, missing, *canvas.left_out) if n]
     says = f"{kind} of table {name}: {', '.join(said)}"
-    return Drawing(figure, says, f"{y}-{kind}", origin(tables.runs))
+    finish(figure, style)
+    return Drawing(figure, says, f"{y}-{kind}", origin(tables.runs), style)
 
 
 def listing(paths: Sequence[Path]) -> str:

@@ -10,12 +10,12 @@ import polars as pl
 
 from lfnlab import statistics
 from lfnlab.errors import UsageError
-from lfnlab.figures import plot
 from lfnlab.figures.columns import axis_for, axis_of, bounds
 from lfnlab.figures.draw.canvas import counted, values_of
 from lfnlab.figures.draw.choice import LAW_AND_ROUTE, MOST_TOLD
-from lfnlab.figures.layout import width_in, wrapped
-from lfnlab.figures.spread import DOT, DOTS, Spread, spread
+from lfnlab.figures.layout import axis_labels, width_in, wrapped
+from lfnlab.figures.spread import DOT, DOTS, Spread, interval_mark, spread
+from lfnlab.figures.style import current
 from lfnlab.results.runs import short
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
     assert canvas.x is not None
     if "x" in canvas.log:
         raise UsageError("--log: bars stand on names, which have no logarithm; allowed: y")
-    names = values_of(canvas.frame, canvas.x)
+    names = current().sorted(values_of(canvas.frame, canvas.x))
     if len(names) > _MOST:
         raise UsageError(
             f"--x {canvas.x}: {len(names):,} values; allowed: at most {_MOST} bars; "
@@ -67,10 +67,12 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
     wide = min(max(3.6, 1.2 + 0.22 * len(names) * (0.7 + 0.5 * side_by_side)), 12.0)
     figure, grid = canvas.figure((max(4.0, wide), 3.6), wide)
     width = 0.8 / side_by_side
-    slot_in = (wide - 0.8) / len(names)
+    if current().width is not None:
+        wide = figure.get_figwidth() / len({axes.get_position().x0 for axes in grid})
+    slot_in = (wide - current().pt(0.8)) / len(names)
     upright = max(width_in(line, 8.0) for word in words for line in word.split("\n")) > slot_in
-    if upright and len(grid) > 1:
-        figure.set_figheight(figure.get_figheight() + 0.8)
+    if upright and (len(grid) > 1 or current().width is not None):
+        figure.set_figheight(figure.get_figheight() + current().pt(0.8))
     panels = dict(zip(values_of(canvas.frame, canvas.panel), grid, strict=True))
     at = {name: i for i, name in enumerate(names)}
     for (panel, name, *look_of), (value, of) in drawn.items():
@@ -84,7 +86,7 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.tick_params(axis="x", length=0, labelrotation=90 if upright else 0)
         axes.grid(axis="x", visible=False)
-    canvas.label(figure, grid, x_label, axis.label)
+    axis_labels(figure, grid, x_label, axis.label)
     if not (canvas.by == canvas.x and len(canvas.sources) == 1):
         canvas.legend(figure, looks, {(cell[2], cell[3]) for cell in drawn})
     return figure, _says(drawn)
@@ -130,7 +132,7 @@ def _names(canvas: Canvas, names: Sequence[Any]) -> tuple[list[str], str]:
         axis = axis_of(canvas.frame, canvas.x)
         return axis.texts(names), axis.label
     word = short([canvas.x])[canvas.x]
-    told = [f"no {word}" if name is None else str(name) for name in names]
+    told = [f"no {word}" if name is None else current().named(str(name)) for name in names]
     return [wrapped(text, 1.6, 8.0, 2) for text in told], word if "." in canvas.x else ""
 
 
@@ -185,9 +187,7 @@ def _bar(
     if of.ends is not None:
         low, high = (end / scale for end in of.ends)
         reach = [[mean - low], [high - mean]]
-        axes.errorbar(
-            left, mean, yerr=reach, fmt="none", ecolor=plot.INK, capsize=2.5, elinewidth=1.0
-        )
+        interval_mark(axes, left, mean, yerr=reach)
 
 
 def _says(drawn: Mapping[Cell, tuple[Interval, Spread]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,6 +16,7 @@ from lfnlab.figures.columns import Plain, PlainLog, axis_of
 from lfnlab.figures.draw.choice import LAW_AND_ROUTE, MOST_PANELS, MOST_TOLD
 from lfnlab.figures.layout import cut, legend, wrapped
 from lfnlab.figures.looks import looks
+from lfnlab.figures.style import current
 from lfnlab.results.cases import COMPARED
 from lfnlab.results.runs import short
 
@@ -82,12 +83,19 @@ class Canvas:
         """A figure with a panel for each value of the column for panels."""
         told = [""] if self.panel is None else list(in_words(self.frame, self.panel).values())
         count = len(told)
+        own = current()
         columns = 1 if count == 1 or panel_in > 5.0 else 2 if count <= 8 or panel_in > 3.6 else 3
+        columns = own.columns(columns, panel_in)
         rows = -(-count // columns)
-        titles = [wrapped(title, panel_in - 0.7, 9.0) for title in told]
+        if own.width is not None:
+            panel_in = own.width / columns
+        titles = [wrapped(own.named(title), panel_in - own.pt(0.7), 9.0) for title in told]
         if count > 1:
             tall = max(title.count("\n") for title in titles)
-            size = (panel_in * columns, 0.6 + (1.7 + 0.15 * tall) * rows)
+            high = 1.7 if own.width is None else max(0.5 * panel_in, own.pt(1.1))
+            size = (panel_in * columns, own.pt(0.6) + (high + own.pt(0.15) * tall) * rows)
+        else:
+            size = own.size(size)
         figure = Figure(figsize=size)
         panes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         grid: list[Axes] = list(panes.flatten())
@@ -125,15 +133,16 @@ class Canvas:
             )
         columns = [c for c in dict.fromkeys((self.by, "source")) if c in self.frame.columns]
         there = set(self.frame.select(columns).unique().iter_rows()) if columns else {()}
+        ranked = current().sorted(words, words.__getitem__)
         whose = {
             (value, source): _law(self.by, value)
-            for value in words
+            for value in ranked
             for source in self.sources
             if tuple({"source": source, self.by: value}[column] for column in columns) in there
         }
         found: dict[tuple[Any, str], dict[str, Any]] = {}
         for (value, source), look in looks(whose).items():
-            told = [words[value]] if self.by is not None else []
+            told = [current().named(words[value])] if self.by is not None else []
             if len(self.sources) > 1 and self.by != "source":
                 told.append(str(source))
             found[value, source] = {
@@ -171,15 +180,6 @@ class Canvas:
             for look in shown
         ]
         legend(figure, handles)
-
-    def label(self, figure: Figure, grid: Sequence[Axes], x: str, y: str) -> None:
-        """Labels of one panel, or of all together."""
-        if len(grid) == 1:
-            grid[0].set_xlabel(x)
-            grid[0].set_ylabel(y)
-        else:
-            figure.supxlabel(x, fontsize=9)
-            figure.supylabel(y, fontsize=9)
 
 
 def values_of(frame: pl.DataFrame, column: str | None) -> list[Any]:

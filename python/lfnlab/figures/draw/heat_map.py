@@ -10,6 +10,7 @@ import numpy as np
 
 from lfnlab.figures.columns import Plain, axis_of
 from lfnlab.figures.draw.canvas import in_words, values_of
+from lfnlab.figures.layout import axis_labels
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +58,7 @@ def heat(canvas: Canvas) -> tuple[Figure, str]:
                 set_ticks([], minor=True)
     label = f"mean {z.label}" if z else "share of samples (%)"
     figure.colorbar(mesh, ax=grid, label=label, format=Plain())
-    canvas.label(figure, grid, sides[0].label, sides[1].label)
+    axis_labels(figure, grid, sides[0].label, sides[1].label)
     return figure, label
 
 

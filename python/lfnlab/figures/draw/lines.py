@@ -14,7 +14,8 @@ from lfnlab.figures import plot
 from lfnlab.figures.columns import axis_of
 from lfnlab.figures.draw.canvas import counted, values_of
 from lfnlab.figures.draw.tables import TRACE
-from lfnlab.figures.layout import from_zero
+from lfnlab.figures.layout import axis_labels, from_zero
+from lfnlab.figures.style import current
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +36,7 @@ def over_time(canvas: Canvas) -> tuple[Figure, str]:
     figure, grid = canvas.figure()
     x, y = axis_of(canvas.frame, canvas.x), axis_of(canvas.frame, canvas.y)
     looks, seen, drawn, there = canvas.groups(10**6), set(), 0, 0
-    rows, kept = 0, 0
+    rows, kept, own = 0, 0, current()
     for axes, part in zip(grid, canvas.parts(), strict=True):
         traces, number = _traces(canvas, part)
         drawn, there = drawn + len(traces), there + number
@@ -49,11 +50,12 @@ def over_time(canvas: Canvas) -> tuple[Figure, str]:
             t, v = plot.thin(x.of(trace), y.of(trace))
             rows, kept = rows + trace.height, kept + t.size
             every = 1 if canvas.dots else max(1, t.size // 8)
-            look |= {"markevery": every, "markersize": 2.5 if canvas.dots else 3.5, "lw": 1.0}
+            look |= {"markevery": every, "markersize": own.pt(2.5 if canvas.dots else 3.5)}
+            look["lw"] = own.lw(1.0)
             axes.plot(t, v, **look)
     if "y" not in canvas.log:
         from_zero(grid)
-    canvas.label(figure, grid, x.label, y.label)
+    axis_labels(figure, grid, x.label, y.label)
     canvas.legend(figure, looks, seen)
     return figure, _traced(drawn, there, kept, rows)
 
@@ -94,14 +96,16 @@ def phase(canvas: Canvas) -> tuple[Figure, str]:
             drawn += 1
             keep = _thinned(u, v)
             rows, kept = rows + u.size, kept + keep.size
-            axes.plot(u[keep], v[keep], **{**looks[key], "label": None}, lw=0.8, alpha=0.9)
+            axes.plot(
+                u[keep], v[keep], **{**looks[key], "label": None}, lw=current().lw(0.8), alpha=0.9
+            )
             axes.plot(u[-1:], v[-1:], color=looks[key]["color"], marker="o", ms=4)
     if canvas.x is None:
         both = _square(canvas, parts)
         for axes in grid:
             axes.plot(both, both, color=plot.INK, lw=0.7, ls=(0, (2, 3)))
             axes.set(xlim=both, ylim=both, box_aspect=1)
-    canvas.label(figure, grid, x_label, y_label)
+    axis_labels(figure, grid, x_label, y_label)
     canvas.legend(figure, looks, seen)
     return figure, f"{_traced(drawn, there, kept, rows)}, each with a dot at its end"
 
@@ -125,7 +129,7 @@ def points(canvas: Canvas) -> tuple[Figure, str]:
                 axes.plot(x.of(kept), y.of(kept), **look)
     if "y" not in canvas.log:
         from_zero(grid)
-    canvas.label(figure, grid, x.label, y.label)
+    axis_labels(figure, grid, x.label, y.label)
     canvas.legend(figure, {k: {**v, "linestyle": "none"} for k, v in looks.items()}, seen)
     said = counted(rows, "row")
     return figure, f"{drawn:,} of {said}, evenly chosen" if drawn < rows else said
@@ -237,7 +241,7 @@ def cdf(canvas: Canvas) -> tuple[Figure, str]:
                 low, high = (np.clip(shares.mean(0) + sign * half, 0, 1) for sign in (-1, 1))
                 axes.fill_between(at, low, high, step="post", color=look["color"], alpha=0.15, lw=0)
         axes.set_ylim((least / 2 if "y" in canvas.log else 0.0), 1.01)
-    canvas.label(figure, grid, axis.label, "share of samples")
+    axis_labels(figure, grid, axis.label, "share of samples")
     canvas.legend(figure, looks, seen)
     return figure, _of_runs(sizes)
 

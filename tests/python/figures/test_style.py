@@ -1,0 +1,184 @@
+"""Styles of figures: sizes, words, order and palettes, from presets, files and options."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lfnlab import compare, dumbbell
+from lfnlab.errors import StoreError, UsageError
+from lfnlab.figures import looks, style
+from lfnlab.figures.draw import Request, draw
+
+if TYPE_CHECKING:
+    from command import Lfn
+    from matplotlib.figure import Figure
+
+    from lfnlab import Results
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Three laws, five seeds."""
+    path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="3s", loss=0.003)
+    return compare(["reno", "cubic", "bbr"], path, seeds=5, out=tmp_path_factory.mktemp("three"))
+
+
+def bars(figure: Figure) -> list[str]:
+    """Names of the bars from the top down."""
+    (axes,) = figure.axes
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+@pytest.mark.parametrize("form", ["png", "pdf", "svg"])
+def test_a_figure_is_as_wide_and_high_as_asked(three: Results, tmp_path: Path, form: str) -> None:
+    drawing = three.plot("goodput", "paper", width="88mm", height="2in", dpi=150)
+    file = drawing.save(tmp_path / f"it.{form}")
+    raw = file.read_bytes()
+    if form == "png":
+        assert struct.unpack(">II", raw[16:24]) == (int(88 / 25.4 * 150), 300)
+    elif form == "pdf":
+        assert b"/MediaBox [ 0 0 249.448" in raw  # 72 points an inch
+    else:
+        assert b'width="249.448' in raw
+        assert b'height="144pt"' in raw
+
+
+@pytest.mark.parametrize("name", ["goodput", "cwnd", "rate", "queue", "run"])
+@pytest.mark.parametrize("chosen", ["paper", "slides"])
+def test_every_named_figure_has_the_presets_width(three: Results, name: str, chosen: str) -> None:
+    figure = three.plot(name, chosen).figure
+    assert figure.get_figwidth() == pytest.approx(style.PRESETS[chosen].width)
+
+
+@pytest.mark.parametrize("kind", ["time", "cdf", "bar", "heat", "phase"])
+def test_every_kind_has_the_styles_size_and_labels(three: Results, kind: Any) -> None:
+    own = style.changed(
+        style.PRESETS["paper"], {"height": "2in", "x_label": "across", "y_label": "up"}, "test"
+    )
+    request = Request(kind=kind, x="cwnd_seg" if kind == "phase" else None, y="srtt_s")
+    if kind == "bar":
+        request = Request(kind="bar", x="law", y="goodput_bps")
+    figure = draw([three.root], request, own).figure
+    assert figure.get_size_inches() == pytest.approx((3.5, 2.0))
+    said = {axes.get_xlabel() for axes in figure.axes} | {figure.get_supxlabel()}
+    assert "across" in said
+    said = {axes.get_ylabel() for axes in figure.axes} | {figure.get_supylabel()}
+    assert "up" in said
+
+
+def test_order_and_names_are_those_of_the_style(three: Results) -> None:
+    names = {"reno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
+    drawing = three.plot("goodput", order=["bbr", "reno"], names=names)
+    assert bars(drawing.figure) == ["BBR", "Reno", "CUBIC"]
+    # Each bar keeps its value.
+    plain = three.plot("goodput")
+    (one,), (other,) = plain.figure.axes, drawing.figure.axes
+    widths = dict(zip(bars(plain.figure), [bar.get_width() for bar in one.patches], strict=True))
+    told = dict(zip(bars(drawing.figure), [bar.get_width() for bar in other.patches], strict=True))
+    assert told == {names[name]: width for name, width in widths.items()}
+
+
+def test_notes_go_into_the_caption(three: Results) -> None:
+    plain, printed = three.plot("goodput"), three.plot("goodput", "paper")
+    assert "5 seeds" in plain.figure.axes[0].get_xlabel()
+    assert "5 seeds" not in plain.says
+    assert printed.figure.axes[0].get_xlabel() == "goodput (Mbit/s)"
+    assert "means over 5 seeds ± 95 %" in printed.says
+
+
+def test_greys_differ_without_their_shade(three: Results) -> None:
+    with style.applied(style.changed(style.Style(), {"palette": "grey"}, "test")):
+        found = looks.looks({f"series {i}": None for i in range(8)})
+    assert {look.color for look in found.values()} <= set(style.GREYS)
+    assert len({look.dashes for look in found.values()}) == 8
+    assert len({look.hatch for look in found.values()}) == 8
+    figure = draw([three.root], Request(kind="cdf", x="srtt_s"), style.Style(palette="grey")).figure
+    for line in figure.axes[0].lines:
+        red, green, blue = (line.get_color()[i : i + 2] for i in (1, 3, 5))
+        assert red == green == blue
+
+
+def test_a_style_leaves_nothing_behind(three: Results, tmp_path: Path) -> None:
+    before = three.plot("goodput").save(tmp_path / "before.svg").read_bytes()
+    three.plot("goodput", "slides", palette="grey", names={"reno": "R"}).save(tmp_path / "x.svg")
+    assert three.plot("goodput").save(tmp_path / "after.svg").read_bytes() == before
+
+
+def test_a_file_is_a_style(three: Results, tmp_path: Path, lfn: Lfn) -> None:
+    file = tmp_path / "journal.toml"
+    file.write_text(
+        'base = "paper"\nwidth = "252pt"\nfont_size = 7\nlegend = "inside"\n'
+        'names = { reno = "Reno" }\nx_limits = [0, 12]\ntitle = "One flow"\n'
+    )
+    read = style.read(file)
+    assert (read.font, read.font_size, read.dpi) == ("serif", 7.0, 300.0)
+    assert read.width == pytest.approx(252 / 72.27)
+    figure = three.plot("goodput", file).figure
+    assert figure.axes[0].get_xlim() == (0.0, 12.0)
+    assert figure.axes[0].get_title(loc="center") == "One flow"
+    out = tmp_path / "it.svg"
+    lfn("plot", three.root, "--figure", "goodput", "--style", file, "--set", "title=Two", "-o", out)
+    text = out.read_text()
+    assert "Two" in text
+    assert "One flow" not in text
+    assert "Reno" in text
+
+
+def test_axes_take_other_labels(three: Results) -> None:
+    """In a notebook a label that is set replaces the house's."""
+    for name in ("goodput", "cov"):
+        figure = three.plot(name).figure
+        (axes,) = figure.axes
+        axes.set_xlabel("mine")
+        assert axes.get_xlabel() == "mine"
+        assert not figure.get_supxlabel()
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ({"widht": "3in"}, 'widht: unknown key; did you mean "width"?'),
+        ({"width": "3"}, "width: '3'; allowed"),
+        ({"width": "0in"}, "from 1in to 50in"),
+        ({"height": 2}, "height: 2; allowed"),
+        ({"dpi": True}, "dpi: True; allowed: 20 to 2400"),
+        ({"dpi": float("nan")}, "dpi: nan"),
+        ({"font": "No Such Font"}, "sans-serif, serif, monospace, or a font of this machine"),
+        ({"palette": "pink"}, "allowed: house, grey"),
+        ({"legend": "left"}, "allowed: above, below, right, inside, none"),
+        ({"x_limits": [3, 1]}, "the smaller one first"),
+        ({"y_limits": [0]}, "two numbers"),
+        ({"order": "reno"}, "a list of names"),
+        ({"names": ["reno"]}, "a table of texts"),
+        ({"title": 3}, "title: 3; allowed: a text"),
+    ],
+)
+def test_nonsense_is_refused(said: dict[str, Any], error: str) -> None:
+    with pytest.raises(UsageError, match=r"^here: ") as caught:
+        style.changed(style.Style(), said, "here")
+    assert error in str(caught.value)
+
+
+def test_files_that_are_no_style_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match='"journal"; allowed: report, paper, slides, or FILE'):
+        style.read("journal")
+    with pytest.raises(StoreError, match="cannot read"):
+        style.read(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("width = ")
+    with pytest.raises(UsageError, match=r"bad\.toml: "):
+        style.read(tmp_path / "bad.toml")
+    (tmp_path / "base.toml").write_text('base = "poster"')
+    with pytest.raises(UsageError, match='base: "poster"; allowed'):
+        style.read(tmp_path / "base.toml")
+    with pytest.raises(UsageError, match='--set: "width"; allowed: KEY=VALUE'):
+        style.settings(["width"])
+
+
+def test_a_logarithmic_axis_has_no_zero(three: Results) -> None:
+    own = style.changed(style.Style(), {"y_limits": [0, 100]}, "test")
+    with pytest.raises(UsageError, match="y_limits: 0 on a logarithmic axis"):
+        draw([three.root], Request(kind="bar", x="law", y="goodput_bps", log="y"), own)
