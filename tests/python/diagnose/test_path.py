@@ -1,0 +1,197 @@
+"""Is the path that is fitted to a flow the one below it, and is a bound called one?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from measured_flow import evidence_of
+
+from known_iperf3 import KNOWN, Known
+from lfnlab import Scenario, dumbbell
+from lfnlab.diagnose import evidence
+from lfnlab.diagnose.path import Fit, fit
+from lfnlab.errors import UsageError
+from lfnlab.formats import iperf3
+from lfnlab.scenario.elements import Application, Policer
+
+LAWS = ("reno", "cubic", "htcp", "illinois", "hybla", "veno")
+
+
+def drawn(seed: int) -> tuple[Scenario, float, float, int]:
+    """A path on which a queue stands and overflows at times: rate, RTT, buffer."""
+    draw = np.random.default_rng(seed)
+    rate_bps = float(np.exp(draw.uniform(np.log(5e6), np.log(100e6))))
+    rtt_s = float(np.exp(draw.uniform(np.log(0.02), np.log(0.1))))
+    packets = max(15, round(float(draw.uniform(0.4, 1.5)) * rate_bps * rtt_s / 8 / 1514))
+    scenario = dumbbell(
+        rate=f"{rate_bps:.0f}bit/s",
+        rtt=f"{rtt_s * 1e9:.0f}ns",
+        buffer=f"{packets} packets",
+        duration="20s",
+        sample="100ms",
+        seed=seed,
+    ).flow(f"{LAWS[seed % len(LAWS)]}:linux")
+    return scenario, rate_bps, rtt_s, packets
+
+
+def test_rate_rtt_and_buffer_are_those_of_the_path() -> None:
+    """In 95 % of drawn transfers in which they can be seen; most can."""
+    apart: dict[str, list[float]] = {"rate": [], "rtt": [], "buffer": []}
+    for seed in range(40):
+        scenario, rate_bps, rtt_s, packets = drawn(seed)
+        found = fit(evidence_of(scenario))
+        for name, estimate, truth in (
+            ("rate", found.rate_bps, rate_bps),
+            ("rtt", found.rtt_s, rtt_s),
+            ("buffer", found.buffer_packets, packets),
+        ):
+            if estimate.is_fitted and not estimate.bound:
+                apart[name].append(abs(estimate.value / truth - 1))
+        assert found.loss.value < 1e-3
+    assert len(apart["rate"]) >= 38
+    assert len(apart["buffer"]) >= 25
+    for name, most in (("rate", 0.03), ("rtt", 0.03), ("buffer", 0.15)):
+        assert np.mean(np.array(apart[name]) <= most) >= 0.95, (name, sorted(apart[name])[-5:])
+
+
+@pytest.mark.parametrize(
+    ("settings", "cause"),
+    [
+        ({"receive_window": "60kB"}, "receive-window"),
+        ({"send_buffer": "60kB"}, "send-buffer"),
+        ({"application": Application(rate="5Mbit/s")}, "application"),
+        ({"receive_window": "60kB"}, None),
+    ],
+)
+def test_what_holds_a_flow_back_is_not_the_rate_of_its_path(
+    settings: dict[str, object], cause: str | None
+) -> None:
+    path = dumbbell(rate="50Mbit/s", rtt="40ms", buffer="1bdp", duration="10s", sample="100ms")
+    shown = evidence_of(path.flow("cubic:linux", **settings))  # type: ignore[arg-type]
+    if "receive_window" in settings:
+        shown = replace(shown, window_bytes=np.full(shown.rtt_s.size, 60_000.0))
+    diagnosis = None if cause is None else SimpleNamespace(cause=cause)
+    found = fit(shown, diagnosis)
+    assert found.rate_bps.bound == "least"
+    assert found.rate_bps.high == np.inf
+    assert found.goodput_bps < found.rate_bps.value < 20e6
+    assert "held it back" in found.rate_bps.how
+    assert not found.buffer_packets.is_fitted
+    assert set(found.held) == set(settings)
+    # The scenario holds its flow back as the measured one was.
+    again = evidence_of(replace(Scenario.from_toml(found.scenario()), sample="100ms"))
+    ours, theirs = (np.median(x.goodput_bps[20:]) for x in (again, shown))
+    assert ours == pytest.approx(theirs, rel=0.05)
+
+
+def test_losses_without_a_queue_are_random_ones() -> None:
+    path = dumbbell(
+        rate="50Mbit/s", rtt="40ms", buffer="1bdp", duration="60s", loss=1e-3, sample="100ms"
+    )
+    found = fit(evidence_of(path.flow("reno:linux")))
+    assert found.loss.low <= 1e-3 <= found.loss.high
+    assert found.loss.value == pytest.approx(1e-3, rel=0.4)
+    clean = fit(evidence_of(replace(path, link=replace(path.link, loss=None)).flow("reno:linux")))  # type: ignore[type-var]
+    assert clean.loss.value == 0
+    assert clean.loss.high < 1e-3
+
+
+def test_a_policer_is_fitted_where_the_diagnosis_says_so() -> None:
+    path = dumbbell(rate="100Mbit/s", rtt="40ms", buffer="330 packets", duration="20s")
+    assert path.link is not None
+    policed = replace(path.link, policer=Policer(rate="20Mbit/s", burst="250kB"))
+    path = replace(path, link=policed, sample="100ms")
+    found = fit(evidence_of(path.flow("cubic:linux")), SimpleNamespace(cause="policer"))
+    assert found.policer is not None
+    assert 15e6 < float(found.policer.rate.removesuffix("bit/s")) <= 20.5e6
+    assert found.rate_bps.bound == "least"
+    assert "[link.policer]" in found.scenario()
+
+
+def test_a_flow_that_others_disturb_shows_a_bound_of_the_rate() -> None:
+    path = dumbbell(rate="50Mbit/s", rtt="40ms", buffer="1bdp", duration="40s", sample="100ms")
+    shared = path.flow("cubic:linux").flow("reno:linux", start="5s", count=3)
+    found = fit(evidence_of(shared))
+    assert found.rate_bps.value <= 51e6
+    assert found.cross_bps.value > 5e6 or found.rate_bps.value == pytest.approx(50e6, rel=0.05)
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
+def test_bounds_of_a_file_of_iperf3_hold_on_the_path_below_it(known: Known) -> None:
+    found = fit(evidence.of(iperf3.read(known.file), 0))
+    if found.rate_bps.bound:
+        assert found.rate_bps.bound == "least"
+        assert found.rate_bps.value <= known.rate_bps
+    else:
+        assert found.rate_bps.value == pytest.approx(known.rate_bps, rel=0.03)
+    assert found.rtt_s.low <= known.rtt_s <= 1.03 * found.rtt_s.high
+    assert found.loss.low <= known.loss <= found.loss.high or known.cause == "policer"
+    if known.cause in ("window", "send buffer", "application"):
+        assert found.rate_bps.bound == "least"
+    assert Scenario.from_toml(found.scenario()).check().link
+
+
+def test_a_scenario_tells_what_was_fitted_and_what_assumed() -> None:
+    scenario, *_ = drawn(2)
+    found = fit(evidence_of(scenario))
+    text = found.scenario("htcp:linux")
+    again = Scenario.from_toml(text).check()
+    assert again.flows[0].law == "htcp:linux"
+    for line, above in zip(text.splitlines()[1:], text.splitlines(), strict=False):
+        key = line.partition(" ")[0]
+        if key in ("rate", "size", "rtt"):
+            assert above.startswith("# ")
+            assert ", fitted: " in above or ", assumed: " in above
+    assert "# cross traffic, " in text
+    assert found.to_json()["rate_bps"]["fitted"] is True
+
+
+CASES = {
+    "no RTT": {"rtt_s": np.nan},
+    "no retransmissions": {"retransmits": np.nan},
+    "neither window nor flight": {"cwnd_bytes": np.nan, "inflight_bytes": np.nan},
+    "an RTT of nothing but the base": {"rtt_s": 0.04},
+    "a closed window": {"window_bytes": 0.0},
+    "all limited by the application": {"app_limited": 1.0},
+    "gaps": {"goodput_bps": "gaps"},
+    "a rate of a bit": {"goodput_bps": 1.0},
+    "a rate of a terabit": {"goodput_bps": 1e12},
+    "losses in every row": {"retransmits": 7.0},
+}
+
+
+@pytest.mark.parametrize("changed", CASES.values(), ids=CASES)
+def test_a_hostile_or_poor_flow_has_a_path_that_can_be_simulated(
+    changed: dict[str, float | str],
+) -> None:
+    scenario, *_ = drawn(1)
+    shown = evidence_of(replace(scenario, duration="5s"))
+    arrays = {
+        name: np.where(np.arange(shown.rtt_s.size) % 3, np.nan, getattr(shown, name))
+        if value == "gaps"
+        else np.full(shown.rtt_s.size, value)
+        for name, value in changed.items()
+    }
+    if "rtt_s" in changed:
+        arrays["flow"] = {**shown.flow, "min_rtt_s": None}  # type: ignore[assignment]
+    found = fit(replace(shown, **arrays))  # type: ignore[arg-type]
+    assert Scenario.from_toml(found.scenario()).check().link
+    assert_sane(found)
+
+
+def assert_sane(found: Fit) -> None:
+    for estimate in (found.rate_bps, found.rtt_s, found.buffer_packets, found.loss):
+        assert np.isfinite(estimate.value)
+        assert estimate.low <= estimate.high
+        assert estimate.how
+
+
+def test_two_rows_suffice_and_no_data_are_refused() -> None:
+    scenario, *_ = drawn(3)
+    shown = evidence_of(replace(scenario, duration="4s"), every=20)
+    assert_sane(fit(shown))
+    with pytest.raises(UsageError, match="no byte was acknowledged"):
+        fit(replace(shown, goodput_bps=np.zeros(shown.rtt_s.size)))
