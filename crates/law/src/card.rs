@@ -77,7 +77,7 @@ impl Block {
 
 const NO_CONNECTION: &str = "no connection yet; write start cwnd=W before";
 const STATEMENTS: &str =
-    "ack, sample, rounds N, wait TIME, loss KIND [hold], header PROTOCOL VALUE, open, undo, \
+    "ack, sample, rounds N, wait TIME, loss KIND [hold], window W, header PROTOCOL VALUE, open, undo, \
                           restart, expect FIELD VALUE [+-TOL]";
 const A_TIME: &str = "write a number with ns, us, ms or s, for example 100ms";
 
@@ -439,6 +439,14 @@ impl Connection {
                     }
                 };
                 self.lose(kind, hold);
+                Ok(())
+            }
+            ["window", window] => {
+                let wrong = || format!("{window:?} is no window; allowed: segments of at least 1");
+                let window = window.parse::<f64>().ok().filter(|&w| w >= 1.0).ok_or_else(wrong)?;
+                self.control.cwnd = Window::of(window);
+                self.control.ssthresh =
+                    self.control.ssthresh.min(self.control.cwnd).max(Window::MIN_SSTHRESH);
                 Ok(())
             }
             ["header", words @ ..] => {
