@@ -1,0 +1,46 @@
+"""Drawn transfers: their limits bind, and their files are there."""
+
+# ruff: noqa: D103
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lfnlab.formats import capture
+from validation.diagnose import draw
+from validation.diagnose.settings import CAUSES, LACKS, binds, causes_of, drawn
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_drawn_limit_binds(cause: str) -> None:
+    draws = random.Random(cause)
+    for _ in range(200):
+        setting = drawn(draws, "simulator", (cause,))
+        if setting is not None and binds(setting, (cause,)):
+            # A faster bottleneck may overflow, too; any other limit is gone.
+            assert cause == "queue-overflow" or not binds(setting.without(cause), (cause,))
+            return
+    pytest.fail(f"{cause}: none binds")
+
+
+def test_a_fifth_of_the_draws_have_two_causes_and_all_causes_occur() -> None:
+    draws = random.Random(1)
+    causes = [causes_of(draws, "simulator") for _ in range(2000)]
+    assert 0.15 < sum(len(pair) == 2 for pair in causes) / len(causes) < 0.25
+    assert Counter(pair[0] for pair in causes).keys() == set(CAUSES)
+    on_linux = {pair[0] for pair in (causes_of(draws, "linux") for _ in range(2000))}
+    assert on_linux == set(CAUSES) - set(LACKS["linux"])
+
+
+def test_a_transfer_is_the_same_again_and_its_captures_are_read(tmp_path: Path) -> None:
+    (one,) = draw(7, 3, "simulator", tmp_path, first=2)
+    (again,) = draw(7, 3, "simulator", tmp_path / "other", first=2)
+    assert (one.cause, one.law, one.path) == (again.cause, again.law, again.path)
+    assert one.files.keys() == {"sender", "receiver"}
+    for host, file in one.files.items():
+        assert file.read_bytes() == again.files[host].read_bytes()
+        (flow,) = capture.read(file).summary["flows"]
+        assert flow["captured_at"] == host
