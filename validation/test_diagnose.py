@@ -10,8 +10,22 @@ from pathlib import Path
 import pytest
 
 from lfnlab.formats import capture
+from validation import outcome
 from validation.diagnose import draw
-from validation.diagnose.settings import CAUSES, LACKS, binds, causes_of, drawn
+from validation.diagnose.emulated import scripts
+from validation.diagnose.settings import (
+    CAUSES,
+    EMULATED_LAWS,
+    EMULATED_LEAST_B,
+    LACKS,
+    Setting,
+    Where,
+    binds,
+    causes_of,
+    drawn,
+    settings,
+)
+from validation.diagnose.virtual import virtual
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -44,3 +58,28 @@ def test_a_transfer_is_the_same_again_and_its_captures_are_read(tmp_path: Path) 
         assert file.read_bytes() == again.files[host].read_bytes()
         (flow,) = capture.read(file).summary["flows"]
         assert flow["captured_at"] == host
+
+
+@pytest.mark.skipif(outcome.missing() is not None, reason="needs make linux")
+def test_linux_in_virtual_time_gives_the_headers_of_its_hosts(tmp_path: Path) -> None:
+    setting = Setting("cubic", 1e7, 0.04, 50, 2.0, 1, receive_window_b=14480)
+    virtual(setting, tmp_path)
+    for host in ("sender", "receiver"):
+        (flow,) = capture.read(tmp_path / f"{host}.pcap").summary["flows"]
+        assert flow["captured_at"] == host
+        assert flow["min_rtt_s"] == pytest.approx(setting.rtt_s, rel=0.05)
+        assert flow["offered_window_bytes"] == pytest.approx(14480, rel=0.01)
+        assert flow["goodput_bps"] == pytest.approx(14480 * 8 / setting.rtt_s, rel=0.1)
+
+
+def test_settings_of_the_emulator_are_what_its_host_can_do() -> None:
+    where: Where = "emulator"
+    for _, (setting, causes) in settings(2, 12, where):
+        assert setting.law in EMULATED_LAWS
+        assert setting.rate_bps <= 2e8
+        assert 6 <= setting.duration_s <= 10
+        far, near = scripts(setting, Path("/folder"))
+        assert ("tcp_rmem" in far) == ("receive-window" in causes)
+        assert ("tcp_wmem" in near) == ("send-buffer" in causes)
+        assert (setting.receive_window_b or EMULATED_LEAST_B) >= EMULATED_LEAST_B
+        assert f"-C {setting.law}" in near

@@ -57,6 +57,14 @@ MAIN_ACTS = (0.6, 0.75)
 #: Linux has no policer in virtual time.
 LACKS: dict[Where, tuple[str, ...]] = {"simulator": (), "linux": ("policer",), "emulator": ()}
 LAWS = tuple(sorted(MODULES))
+#: Those that this Linux has; others would have to be loaded into it.
+EMULATED_LAWS = ("reno", "cubic", "bbr")
+#: Where a host sends bursts of 64 kB, a smaller queue overflows whatever limits.
+EMULATED_PACKETS = 50
+#: Of what the path holds: windows and buffers of this Linux are what was set, within a factor of
+#: two.
+EMULATED_PART = 0.45
+EMULATED_LEAST_B = 30_000
 SHARE_OF_TWO = 0.2
 FRAMING_B, HEADERS_B, ACK_B = 14, 52, 80
 #: Packets that leave the sender at most; so captures stay below some 30 MB.
@@ -304,6 +312,8 @@ def drawn(draws: random.Random, where: Where, causes: tuple[str, ...]) -> Settin
             return None
         setting, part = limited
         busy = min(busy, part)
+    if where == "emulator" and not _suits_emulator(setting, causes):
+        return None
     ahead = max(setting.rtt_s, *(2 * (c.delay_s or 0) for c in setting.changes), 0)
     longest_s = MOST_PACKETS * (setting.packet_b + FRAMING_B) * 8 / (setting.rate_bps * busy)
     usual_s = (6.0, 10.0) if where == "emulator" else (6.0, 40.0)
@@ -320,12 +330,21 @@ def drawn(draws: random.Random, where: Where, causes: tuple[str, ...]) -> Settin
     return _timed(draws, setting, causes, span)
 
 
+def _suits_emulator(setting: Setting, causes: tuple[str, ...]) -> bool:
+    set_b = [size for size in (setting.receive_window_b, setting.send_buffer_b) if size is not None]
+    held_b = EMULATED_PART * setting.bdp_packets * setting.payload_b
+    if any(not EMULATED_LEAST_B <= size <= held_b for size in set_b):
+        return False
+    quiet = not {"queue-overflow", "ack-path", "path-change"} & set(causes)
+    return not quiet or setting.buffer_packets >= EMULATED_PACKETS
+
+
 def _path(draws: random.Random, where: Where) -> Setting:
     rate = log_uniform(draws, 1e6, 200e6 if where == "emulator" else 10e9)
     rate = float(f"{rate:.4g}")
     rtt_s = float(f"{log_uniform(draws, 0.005, 0.3):.4g}")
     packet_b = 9000 if rate > 5e8 and draws.random() < 0.6 else 1500
-    law = draws.choice(LAWS)
+    law = draws.choice(EMULATED_LAWS if where == "emulator" else LAWS)
     setting = Setting(law, rate, rtt_s, 0, 0.0, draws.randrange(1, 2**31), packet_b)
     packets = round(setting.bdp_packets * log_uniform(draws, 0.05, 2))
     return replace(setting, buffer_packets=max(packets, 4))

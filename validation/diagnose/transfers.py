@@ -18,8 +18,12 @@ import polars as pl
 from lfnlab import _core
 from lfnlab.formats import pcap
 
+from .emulated import emulated
 from .settings import Setting, Where, described, settings
+from .virtual import virtual
 
+#: Names of files that a person would bring; beside them lie the truth and the emulator's report.
+KINDS = ("sender", "receiver", "ss", "iperf3")
 CACHE = FilePath(tempfile.gettempdir()) / "lfnlab-diagnose"
 
 
@@ -139,4 +143,8 @@ def write_captures(packets: pl.DataFrame, setting: Setting, folder: FilePath) ->
         pcap.write_pcapng(file, packets, view=host)
 
 
-MAKERS: dict[Where, Callable[[Setting, FilePath], None]] = {"simulator": simulated}
+MAKERS: dict[Where, Callable[[Setting, FilePath], None]] = {
+    "simulator": simulated,
+    "linux": virtual,
+    "emulator": emulated,
+}
