@@ -10,10 +10,13 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from lfnlab.errors import Unavailable
+
+from .settings import Change
 
 if TYPE_CHECKING:
     from .settings import Setting
@@ -99,7 +102,11 @@ def emulated(setting: Setting, folder: FilePath) -> None:
     if (lacks := missing()) is not None:
         raise Unavailable(f"transfers over the emulator need {lacks}")
     path, report = folder / "path.toml", folder / "report.json"
-    path.write_text(setting.toml())
+    # Nobody waits for the end of an outage that is in the simulator's last second.
+    ends_s = setting.duration_s + 1
+    up = (Change(ends_s, down=False),) if any(c.down for c in setting.changes) else ()
+    longer = replace(setting, duration_s=ends_s + PATIENCE_S, changes=(*setting.changes, *up))
+    path.write_text(longer.toml())
     far, near = scripts(setting, folder)
     command = [sys.executable, "-m", "lfnlab.cli", "shell", "--no-live", f"--scenario={path}"]
     command += [f"--report={report}", "--serve", far, "--", "sh", "-c", near]

@@ -397,7 +397,7 @@ def _pacing(draws: random.Random, of: Setting) -> tuple[Setting, float] | None:
 
 
 def _application(draws: random.Random, of: Setting) -> tuple[Setting, float] | None:
-    part = log_uniform(draws, 0.05, 0.4)
+    part = log_uniform(draws, 0.05, 0.3)
     period_s = max(log_uniform(draws, 0.2, 3.0), 4 * of.rtt_s)
     block = round(part * of.rate_bps * of.share * period_s / 8 / of.payload_b) * of.payload_b
     if block < 4 * of.payload_b:
