@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path as FilePath
 
+from . import score
 from .transfers import CACHE, Transfer, draw
 
 
@@ -25,13 +26,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m validation.diagnose", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     drawing = commands.add_parser("draw", help="make the files of transfers")
-    for command in (drawing,):
+    scoring = commands.add_parser("score", help="diagnose transfers, and compare with the truth")
+    for command in (drawing, scoring):
         command.add_argument("--seed", type=int, required=True)
         command.add_argument("--count", type=int, default=20)
-        command.add_argument("--first", type=int, default=0)
         command.add_argument("--cache", type=FilePath, default=CACHE)
     drawing.add_argument("--where", choices=("simulator", "linux", "emulator"), default="simulator")
     given = parser.parse_args()
+    if given.command == "score":
+        print(score.report(score.causes(given.seed, given.count, given.cache)))
+        return
     for transfer in draw(given.seed, given.count, given.where, given.cache, given.first):
         print(line(transfer), flush=True)
 
