@@ -31,6 +31,7 @@ def main() -> None:
         command.add_argument("--seed", type=int, required=True)
         command.add_argument("--count", type=int, default=20)
         command.add_argument("--cache", type=FilePath, default=CACHE)
+    drawing.add_argument("--first", type=int, default=0)
     drawing.add_argument("--where", choices=("simulator", "linux", "emulator"), default="simulator")
     given = parser.parse_args()
     if given.command == "score":

@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from lfnlab.diagnose import evidence
 from lfnlab.errors import LabError
-from lfnlab.formats import capture, iperf3, ss
 
 from .transfers import Transfer, draw
 
@@ -63,17 +61,15 @@ def brought(seed: int, count: int, cache: FilePath) -> Iterator[Brought]:
             yield Brought(transfer, random.Random(transfer.number).choice(kinds))
 
 
-def shown(file: FilePath, kind: str) -> Evidence:
+def shown(file: FilePath) -> Evidence:
     """The flow with the most data in a file.
 
     Raises:
         LabError: it cannot be read.
     """
-    read: Callable[[FilePath], Any]
-    read = {"ss": ss.read, "iperf3": iperf3.read}.get(kind, capture.read)
-    measurement = read(file)
-    most = max(measurement.summary["flows"], key=lambda flow: flow["delivered_bytes"] or 0)
-    return evidence.of(measurement, most["id"])
+    sources = import_module("lfnlab.diagnose.sources")
+    seen: Evidence = sources.transfers([sources.read(file)])[0].shown
+    return seen
 
 
 def cause(one: Brought) -> dict[str, Any]:
@@ -87,7 +83,7 @@ def cause(one: Brought) -> dict[str, Any]:
         "law": transfer.law,
     }
     try:
-        seen = shown(transfer.files[one.kind], one.kind)
+        seen = shown(transfer.files[one.kind])
         told = import_module("lfnlab.diagnose.causes").diagnose(seen)
         fit = import_module("lfnlab.diagnose.path").fit(seen, told)
     except LabError as error:
