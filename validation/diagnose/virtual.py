@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import tempfile
 from pathlib import Path
@@ -24,8 +25,8 @@ _RECORD = np.dtype(
 _ETHERNET_B, _IP_B = 14, 20
 
 
-def virtual(setting: Setting, folder: Path) -> None:
-    """Captures at both hosts.
+def virtual(setting: Setting, folder: Path, module: str | None = None) -> None:
+    """Captures at both hosts; the module of Linux is that of the law, or another one.
 
     Raises:
         Unavailable: Linux in virtual time is not built.
@@ -34,6 +35,8 @@ def virtual(setting: Setting, folder: Path) -> None:
     build = linux_backend.build()
     scenario = Scenario.from_toml(setting.toml(capture=True, samples=True)).check()
     told = virtual_time.translated(scenario.to_document(), ours=True)
+    if module is not None:
+        told = re.sub(r"(?m)^flow law=\w+", f"flow law={module}", told)
     with tempfile.TemporaryDirectory(prefix="lfn-diagnose-", ignore_cleanup_errors=True) as work:
         ran = virtual_run.run(build.program, Path(work), "run", told)
     assert ran.packets is not None
