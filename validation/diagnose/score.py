@@ -131,7 +131,7 @@ def causes(seed: int, count: int, cache: FilePath) -> dict[str, Any]:
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row that is not right, with what was said; of the others the name."""
+    """A row as text: the answer beside the truth."""
     truth = row["cause"] + (f" ({row['second']})" if row["second"] else "")
     said = row["said"] + (" certain" if row["certain"] else "")
     shares = " ".join(f"{name} {share:.2f}" for name, share in row.get("shares", {}).items())
@@ -163,7 +163,7 @@ def fitted(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def confused(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """By cause, what was said how often."""
+    """By cause, the answers and how often they were given."""
     for name in dict.fromkeys(row["cause"] for row in rows):
         said = Counter(row["said"] for row in rows if row["cause"] == name)
         yield f"{name:16} " + ", ".join(f"{word} {n}" for word, n in said.most_common())

@@ -28,12 +28,15 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from lfnlab import _core
 from lfnlab.testbed.linux_laws import MODULES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Where = Literal["simulator", "linux", "emulator"]
 
@@ -73,6 +76,9 @@ MOST_PACKETS = 150_000
 ROUNDS = 40
 #: A limit binds if the goodput without it is so many times as large; of two, each.
 BINDS, BINDS_OF_TWO = 1.25, 1.1
+#: Of two causes the main one acts for this part of the time at least. One that stays acts where
+#: the transfer is as fast as without the other, to this part.
+MAIN_LEAST, ALIKE, STEP_S = 0.55, 0.15, 0.1
 #: Losses that a transfer needs before they are its cause.
 FEW = 5
 TRIES = 100
@@ -228,7 +234,7 @@ class Setting:
         return "\n".join(line for line in lines if line) + "\n"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Seen:
     """Counts of a simulated transfer."""
 
@@ -241,6 +247,8 @@ class Seen:
     ended_s: float | None
     in_slow_start: bool
     """At the end, never having left it."""
+    rates_bps: NDArray[np.float64]
+    """In steps of :data:`STEP_S`, or of two round trips."""
 
 
 def simulate(setting: Setting) -> Seen:
@@ -254,6 +262,9 @@ def simulate(setting: Setting) -> Seen:
     drops = queues["drops"][queues["link"] == 0]
     half = drops[drops.size // 2] if drops.size else 0
     seconds = flow["completion_s"] or setting.duration_s
+    step_s = max(STEP_S, 2 * setting.rtt_s)
+    grid = np.arange(0, setting.duration_s, step_s)
+    delivered = np.interp(grid, flows["t_s"], flows["delivered_bytes"])
     return Seen(
         goodput_bps=8 * flow["delivered_bytes"] / seconds,
         queue_drops=link["drops"] - link["early_drops"],
@@ -262,37 +273,54 @@ def simulate(setting: Setting) -> Seen:
         lost=link["random_losses"],
         ended_s=flow["ended_s"],
         in_slow_start=bool(np.isinf(flows["ssthresh_seg"]).all()),
+        rates_bps=np.diff(delivered) * 8 / step_s,
     )
 
 
-def binds(setting: Setting, causes: tuple[str, ...]) -> bool:
-    """Whether each of the causes limits it, and nothing else does."""
+def binds(setting: Setting, causes: tuple[str, ...]) -> float | None:
+    """The goodput without one of the causes, if each limits it and nothing else does; else None."""
     here = simulate(setting)
     if here.goodput_bps <= 0:
-        return False
+        return None
     main = causes[0]
     quiet = not {"queue-overflow", "ack-path", "path-change"} & set(causes)
     if quiet and here.queue_drops > (0.1 * here.lost if "random-loss" in causes else 0):
-        return False
+        return None
     if "random-loss" in causes and here.lost < FEW:
-        return False
+        return None
     if "queue-overflow" in causes and not here.queue_drops:
-        return False
+        return None
     if main == "queue-overflow" and len(causes) == 1 and here.late_drops < 1:
-        return False
+        return None
     if main == "policer" and here.policed < FEW:
-        return False
+        return None
     if main == "slow-start" and not (here.in_slow_start and here.ended_s):
-        return False
+        return None
     if main == "application" and setting.block_b is not None:
         # All that is written gets through, so the path had nothing to send for a part of the time.
         written = setting.block_b * 8 / setting.period_s
         if here.goodput_bps < 0.8 * written:
-            return False
-    least = BINDS if len(causes) == 1 else BINDS_OF_TWO
-    return all(
-        simulate(setting.without(cause)).goodput_bps >= least * here.goodput_bps for cause in causes
-    )
+            return None
+    without = [simulate(setting.without(cause)) for cause in causes]
+    if any(one.goodput_bps < least_gain(causes) * here.goodput_bps for one in without):
+        return None
+    if len(causes) == 2:
+        # As fast as without the one that comes or goes: the other one acts.
+        alone = without[0 if causes[0] in COMING else 1]
+        acts = _alike(here.rates_bps, alone.rates_bps)
+        if (1 - acts if causes[0] in COMING else acts) < MAIN_LEAST:
+            return None
+    return min(one.goodput_bps for one in without)
+
+
+def least_gain(causes: tuple[str, ...]) -> float:
+    """So many times as fast is a transfer without one of its causes, at least."""
+    return BINDS if len(causes) == 1 else BINDS_OF_TWO
+
+
+def _alike(rates: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+    """Part of the time in which two transfers are as fast."""
+    return float(np.mean(np.abs(rates - others) <= ALIKE * others))
 
 
 def log_uniform(draws: random.Random, low: float, high: float) -> float:
@@ -312,6 +340,8 @@ def drawn(draws: random.Random, where: Where, causes: tuple[str, ...]) -> Settin
             return None
         setting, part = limited
         busy = min(busy, part)
+    if where == "linux":  # It has no losses in bursts.
+        setting = replace(setting, burst_loss=False)
     if where == "emulator" and not _suits_emulator(setting, causes):
         return None
     ahead = max(setting.rtt_s, *(2 * (c.delay_s or 0) for c in setting.changes), 0)
@@ -397,7 +427,7 @@ def _pacing(draws: random.Random, of: Setting) -> tuple[Setting, float] | None:
 
 
 def _application(draws: random.Random, of: Setting) -> tuple[Setting, float] | None:
-    part = log_uniform(draws, 0.05, 0.3)
+    part = log_uniform(draws, 0.05, 0.25)
     period_s = max(log_uniform(draws, 0.2, 3.0), 4 * of.rtt_s)
     block = round(part * of.rate_bps * of.share * period_s / 8 / of.payload_b) * of.payload_b
     if block < 4 * of.payload_b:
@@ -501,23 +531,18 @@ def causes_of(draws: random.Random, where: Where) -> tuple[str, ...]:
     return pair if draws.random() < 0.5 else pair[::-1]
 
 
-def settings(
-    seed: int, count: int, where: Where, first: int = 0
-) -> Iterator[tuple[int, tuple[Setting, tuple[str, ...]]]]:
-    """Numbers from ``first`` to below ``count``, settings and their causes, the main one first."""
-    for number in range(first, count):
-        draws = random.Random(f"lfnlab diagnose {seed} {number} {where}")
-        yield number, _one(draws, where)
-
-
-def _one(draws: random.Random, where: Where) -> tuple[Setting, tuple[str, ...]]:
-    """A setting whose limits bind; some pairs of causes and paths need many tries."""
+def candidates(
+    seed: int, number: int, where: Where
+) -> Iterator[tuple[Setting, tuple[str, ...], float]]:
+    """Settings whose limits bind, their causes, the main one first, and the goodput without one."""
+    draws = random.Random(f"lfnlab diagnose {seed} {number} {where}")
     while True:
         causes = causes_of(draws, where)
+        # Some pairs of causes and paths need many tries.
         for _ in range(TRIES):
             setting = drawn(draws, where, causes)
-            if setting is not None and binds(setting, causes):
-                return setting, causes
+            if setting is not None and (without_bps := binds(setting, causes)) is not None:
+                yield setting, causes, without_bps
 
 
 def described(setting: Setting) -> dict[str, Any]:

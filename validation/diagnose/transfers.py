@@ -16,14 +16,17 @@ from typing import Any
 import polars as pl
 
 from lfnlab import _core
-from lfnlab.formats import pcap
+from lfnlab.formats import capture, pcap
 
 from .emulated import emulated
-from .settings import Setting, Where, described, settings
+from .settings import FEW, Setting, Where, candidates, described, least_gain
 from .virtual import virtual
 
 #: Names of files that a person would bring; beside them lie the truth and the emulator's report.
 KINDS = ("sender", "receiver", "ss", "iperf3")
+TRUTH = "truth.json"
+#: Causes under which the queue overflows, too.
+QUEUEING = ("queue-overflow", "ack-path", "path-change", "application")
 CACHE = FilePath(tempfile.gettempdir()) / "lfnlab-diagnose"
 
 
@@ -99,30 +102,50 @@ def draw(
         Unavailable: this machine lacks what ``where`` needs.
         RuntimeError: a transfer could not be made.
     """
-    for number, (setting, causes) in settings(seed, count, where, first):
-        key = f"{setting!r} {causes!r}"
-        name = f"{seed}-{number}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
-        folder = cache / where / name
-        if not (folder / "truth.json").exists():
-            _make(folder, setting, causes, where)
-        transfer = of_setting(setting, causes, seed, number, where)
-        files = {file.stem: file for file in sorted(folder.iterdir()) if file.name != "truth.json"}
-        yield replace(transfer, files=files)
+    for number in range(first, count):
+        for setting, causes, without_bps in candidates(seed, number, where):
+            key = f"{setting!r} {causes!r}"
+            name = f"{seed}-{number}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+            folder = cache / where / name
+            if not (folder / TRUTH).exists():
+                _make(folder, setting, causes, where, without_bps)
+            if json.loads((folder / TRUTH).read_text())["refused"] is None:
+                break
+        files = {file.stem: file for file in sorted(folder.iterdir()) if file.stem in KINDS}
+        yield replace(of_setting(setting, causes, seed, number, where), files=files)
 
 
-def _make(folder: FilePath, setting: Setting, causes: tuple[str, ...], where: Where) -> None:
+def _make(
+    folder: FilePath, setting: Setting, causes: tuple[str, ...], where: Where, without_bps: float
+) -> None:
     """By one rename: a folder that is there is whole."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = FilePath(tempfile.mkdtemp(prefix=f".{os.getpid()}-", dir=folder.parent))
     try:
         MAKERS[where](setting, part)
-        truth = {"causes": causes, "setting": described(setting)}
-        (part / "truth.json").write_text(json.dumps(truth, indent=1) + "\n")
+        refused = _refused(part, causes, without_bps)
+        truth = {"causes": causes, "setting": described(setting), "refused": refused}
+        (part / TRUTH).write_text(json.dumps(truth, indent=1) + "\n")
         part.chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _refused(folder: FilePath, causes: tuple[str, ...], without_bps: float) -> str | None:
+    """Why a transfer does not have the causes that were set, though the simulated one had."""
+    (sender,) = folder.glob("sender.pcap*")
+    most = max(flow["goodput_bps"] or 0.0 for flow in capture.read(sender).summary["flows"])
+    # The goodput, from the first packet on, of a transfer with a handshake before it.
+    if most * least_gain(causes) > without_bps:
+        return f"{most:.4g} bit/s, and {without_bps:.4g} bit/s without the cause"
+    report = folder / "report.json"
+    if report.exists() and not {*QUEUEING} & {*causes}:
+        drops = json.loads(report.read_text())["links"][0]["drops_full"]
+        if drops > FEW:
+            return f"{drops} packets did not fit the queue"
+    return None
 
 
 def simulated(setting: Setting, folder: FilePath) -> None:
