@@ -6,7 +6,7 @@ import re
 import struct
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,18 +15,19 @@ from lfnlab.formats.views import BEGIN_S
 from lfnlab.testbed import linux_backend, virtual_run, virtual_time
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from .settings import Setting
 
 #: pcap with nanoseconds; version 2.4, UTC, no limit of a packet, Ethernet.
 _HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)
-_RECORD = np.dtype(
-    [("s", "<u4"), ("ns", "<u4"), ("kept", "<u4"), ("bytes", "<u4"), ("head", "u1", 112)]
-)
-_ETHERNET_B, _IP_B = 14, 20
+_RECORD = [("s", "<u4"), ("ns", "<u4"), ("kept", "<u4"), ("bytes", "<u4")]
+_ETHERNET_B, _IP_B, _HEAD_B = 14, 20, 112
+_CHUNK = 1 << 15
 
 
-def virtual(setting: Setting, folder: Path, module: str | None = None) -> None:
-    """Captures at both hosts; the module of Linux is that of the law, or another one.
+def recorded(setting: Setting, module: str | None = None) -> NDArray[Any]:
+    """Packets at both hosts; the module of Linux is that of the law, or another one.
 
     Raises:
         Unavailable: Linux in virtual time is not built.
@@ -38,20 +39,32 @@ def virtual(setting: Setting, folder: Path, module: str | None = None) -> None:
     if module is not None:
         told = re.sub(r"(?m)^flow law=\w+", f"flow law={module}", told)
     with tempfile.TemporaryDirectory(prefix="lfn-diagnose-", ignore_cleanup_errors=True) as work:
-        ran = virtual_run.run(build.program, Path(work), "run", told)
-    assert ran.packets is not None
+        packets = virtual_run.run(build.program, Path(work), "run", told).packets
+    assert packets is not None
+    return packets[np.argsort(packets["at_ns"], kind="stable")]
+
+
+def virtual(setting: Setting, folder: Path, module: str | None = None) -> None:
+    """Captures at both hosts; errors are those of :func:`recorded`."""
+    packets = recorded(setting, module)
     for number, host in enumerate(("sender", "receiver")):
-        packets = ran.packets[ran.packets["receiver"] == number]
-        _write(folder / f"{host}.pcap", packets[np.argsort(packets["at_ns"], kind="stable")])
+        write(folder / f"{host}.pcap", packets[packets["receiver"] == number])
 
 
-def _write(file: Path, packets: np.ndarray) -> None:
-    """Their headers alone."""
-    rows = np.zeros(packets.size, _RECORD)
-    seconds, rest = np.divmod(packets["at_ns"], 1_000_000_000)
-    rows["s"], rows["ns"], rows["bytes"] = seconds + BEGIN_S, rest, packets["bytes"]
-    rows["head"] = packets["head"]
-    tcp = _ETHERNET_B + _IP_B
-    rows["kept"] = tcp + (packets["head"][:, tcp + 12] >> 4) * 4
-    kept = np.arange(_RECORD.itemsize) < 16 + rows["kept"][:, None]
-    file.write_bytes(_HEAD + rows.view(np.uint8).reshape(rows.size, -1)[kept].tobytes())
+def write(file: Path, packets: NDArray[Any], *, is_whole: bool = False) -> None:
+    """Their headers alone, or whole packets with a payload of zeros."""
+    most = int(packets["bytes"].max()) if is_whole else _HEAD_B
+    record = np.dtype([*_RECORD, ("head", "u1", max(most, _HEAD_B))])
+    with file.open("wb") as out:
+        out.write(_HEAD)
+        for begin in range(0, packets.size, _CHUNK):
+            some = packets[begin : begin + _CHUNK]
+            rows = np.zeros(some.size, record)
+            seconds, rest = np.divmod(some["at_ns"], 1_000_000_000)
+            rows["s"], rows["ns"], rows["bytes"] = seconds + BEGIN_S, rest, some["bytes"]
+            rows["head"][:, :_HEAD_B] = some["head"]
+            tcp = _ETHERNET_B + _IP_B
+            headers = tcp + (some["head"][:, tcp + 12] >> 4) * 4
+            rows["kept"] = some["bytes"] if is_whole else headers
+            kept = np.arange(record.itemsize) < 16 + rows["kept"][:, None]
+            out.write(rows.view(np.uint8).reshape(rows.size, -1)[kept].tobytes())
