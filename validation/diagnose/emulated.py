@@ -85,6 +85,8 @@ def scripts(setting: Setting, folder: FilePath) -> tuple[str, str]:
         f"timeout {most_s} {iperf3(setting)} > {folder}/iperf3.json",
         "result=$?",
         "kill $log",
+        # libpcap hands packets over after a second at the latest.
+        "sleep 1.2",
         "kill -INT $capture",
         "wait $capture",
         "exit $result",

@@ -31,7 +31,7 @@ def whole(cache: FilePath) -> FilePath:
 
 
 def cpu_s(command: list[str]) -> float:
-    """What a command takes, its children included.
+    """CPU of a command and of its children.
 
     Raises:
         subprocess.CalledProcessError: it failed.

@@ -10,7 +10,7 @@ import shutil
 import statistics
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path as FilePath
@@ -99,8 +99,9 @@ def ranked(file: FilePath) -> dict[str, Any]:
         fit = import_module("lfnlab.diagnose.path").fit(seen, told)
         ranking = import_module("lfnlab.diagnose.law").rank(seen, fit)
     except LabError as error:
-        return {"first": [], "failed": str(error)}
-    return {"first": [name.partition(":")[0] for name in ranking.first]}
+        return {"first": [], "is_none": False, "failed": str(error)}
+    first = [name.partition(":")[0] for name in ranking.first]
+    return {"first": first, "is_none": ranking.is_none}
 
 
 def of_laws(seed: int, cache: FilePath, most: int | None = None) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def of_laws(seed: int, cache: FilePath, most: int | None = None) -> dict[str, An
             if module:
                 # Where it sends what a known law sends, that law is right.
                 alike = [law for law in LAWS if alike_in(file, setting, law, cache)]
-                right = bool(set(alike) & set(row["first"])) if alike else not row["first"]
+                right = bool(set(alike) & set(row["first"])) if alike else row["is_none"]
             rows.append(row | {"right": right})
             print(
                 f"{name:6} {right!s:5} {row['law']:9} {row['first']} {_short(setting)}", flush=True
@@ -168,7 +169,11 @@ def what_if(seed: int, cache: FilePath, count: int = JUDGED) -> dict[str, Any]:
     return found
 
 
-def confusions(rows: Iterable[dict[str, Any]]) -> str:
-    """Wrong ranks by law."""
-    wrong = Counter((row["law"], *row["first"][:1]) for row in rows if not row["right"])
-    return ", ".join(f"{' as '.join(pair)} {n}" for pair, n in wrong.most_common())
+def report(found: dict[str, Any]) -> str:
+    """The counts, and which laws were taken for which."""
+    lines = []
+    for name, part in found.items():
+        wrong = Counter((row["law"], *row["first"][:1]) for row in part["rows"] if not row["right"])
+        pairs = ", ".join(f"{' as '.join(pair)} {n}" for pair, n in wrong.most_common())
+        lines.append(f"{name}: {part['right']} of {part['of']}; {pairs}")
+    return "\n".join(lines)
