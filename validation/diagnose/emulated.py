@@ -40,7 +40,7 @@ def missing() -> str | None:
 def iperf3(setting: Setting) -> str:
     """The test's command."""
     draws = random.Random(setting.seed)
-    interval_s = draws.choice(INTERVALS_S)
+    interval_s = draws.choice(INTERVALS_S) if setting.size_b is None else min(INTERVALS_S)
     said = [f"iperf3 -c $LFN_FAR -J -i {interval_s:g} -C {setting.law}"]
     if setting.size_b is None:
         said.append(f"-t {max(6, round(setting.duration_s))}")

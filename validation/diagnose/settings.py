@@ -68,6 +68,8 @@ EMULATED_PACKETS = 50
 #: two.
 EMULATED_PART = 0.45
 EMULATED_LEAST_B = 30_000
+#: Of a transfer that ends in slow start: iperf3 tells no interval below 0.1 s.
+EMULATED_LEAST_S = 0.4
 SHARE_OF_TWO = 0.2
 FRAMING_B, HEADERS_B, ACK_B = 14, 52, 80
 #: Packets that leave the sender at most; so captures stay below some 30 MB.
@@ -365,6 +367,10 @@ def _suits_emulator(setting: Setting, causes: tuple[str, ...]) -> bool:
     held_b = EMULATED_PART * setting.bdp_packets * setting.payload_b
     if any(not EMULATED_LEAST_B <= size <= held_b for size in set_b):
         return False
+    if setting.size_b is not None:
+        rounds = math.log2(setting.size_b / setting.payload_b / 10)
+        if setting.rtt_s * rounds < EMULATED_LEAST_S:
+            return False
     quiet = not {"queue-overflow", "ack-path", "path-change"} & set(causes)
     return not quiet or setting.buffer_packets >= EMULATED_PACKETS
 
