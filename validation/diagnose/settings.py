@@ -243,7 +243,7 @@ class Seen:
     goodput_bps: float
     queue_drops: int
     late_drops: int
-    """Those in the second half."""
+    """Those after the first third."""
     policed: int
     lost: int
     ended_s: float | None
@@ -262,7 +262,7 @@ def simulate(setting: Setting) -> Seen:
     (flow,), link = said["flows"], said["links"][0]
     queues, flows = run.table("queues"), run.table("flows")
     drops = queues["drops"][queues["link"] == 0]
-    half = drops[drops.size // 2] if drops.size else 0
+    early = drops[drops.size // 3] if drops.size else 0
     seconds = flow["completion_s"] or setting.duration_s
     step_s = max(STEP_S, 2 * setting.rtt_s)
     grid = np.arange(0, setting.duration_s, step_s)
@@ -270,7 +270,7 @@ def simulate(setting: Setting) -> Seen:
     return Seen(
         goodput_bps=8 * flow["delivered_bytes"] / seconds,
         queue_drops=link["drops"] - link["early_drops"],
-        late_drops=int(link["drops"] - half) if not link["early_drops"] else 0,
+        late_drops=int(link["drops"] - early) if not link["early_drops"] else 0,
         policed=link["early_drops"],
         lost=link["random_losses"],
         ended_s=flow["ended_s"],
@@ -292,7 +292,7 @@ def binds(setting: Setting, causes: tuple[str, ...]) -> float | None:
         return None
     if "queue-overflow" in causes and not here.queue_drops:
         return None
-    if main == "queue-overflow" and len(causes) == 1 and here.late_drops < 1:
+    if main == "queue-overflow" and not here.late_drops:
         return None
     if main == "policer" and here.policed < FEW:
         return None
