@@ -73,6 +73,41 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> 
     return interval((x - y for x, y in zip(a, b, strict=True)), confidence)
 
 
+MOST_RUNS = 1_000_000
+"""A difference that needs more runs is not told by runs."""
+
+
+def runs_to_differ(value: Interval, *, power: float = 0.8, confidence: float = 0.95) -> int | None:
+    """How many runs it takes until an interval of a difference does not cover 0.
+
+    With this many runs that happens with the probability ``power``, if mean and standard deviation
+    are those of ``value``: n >= ((t(confidence) + t(power)) s / mean)^2, Student's t of n - 1
+    degrees, of power one-sided. A plan from a few runs is rough, as s is.
+
+    Returns:
+        The runs, at least 2; None where fewer than two runs, no difference, or more than
+        :data:`MOST_RUNS` runs would be needed.
+    """
+    if value.n < 2 or not math.isfinite(value.half) or value.mean == 0.0:
+        return None
+    s = value.half * math.sqrt(value.n) / student_t(value.n - 1, confidence)
+
+    def tells(runs: int) -> bool:
+        t = student_t(runs - 1, confidence) + student_t(runs - 1, 2 * power - 1)
+        return abs(value.mean) * math.sqrt(runs) >= t * s
+
+    most = 2
+    while not tells(most):
+        if most > MOST_RUNS:
+            return None
+        most *= 2
+    least = max(2, most // 2)
+    while least < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if tells(middle) else (middle + 1, most)
+    return most
+
+
 @cache
 def student_t(degrees: int, confidence: float = 0.95) -> float:
     """Two-sided quantile of Student's t: ``P(|T| <= t) = confidence``.

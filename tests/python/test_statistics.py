@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from random import Random
+from statistics import stdev
 
 import pytest
 from scipy.special import stdtrit
@@ -56,3 +58,30 @@ def test_pairing_removes_what_runs_share() -> None:
     a, b = [10.0, 20.0, 30.0], [9.0, 19.0, 29.0]
     assert statistics.paired(a, b).half == pytest.approx(0.0)
     assert statistics.paired(a, b).mean == pytest.approx(1.0)
+
+
+def test_so_many_runs_tell_a_difference_four_times_in_five() -> None:
+    draw = Random(7)
+    for mean, spread in ((1.0, 1.2), (1.0, 2.0), (-3.0, 9.0)):
+        seen = statistics.interval([draw.gauss(mean, spread) for _ in range(12)])
+        runs = statistics.runs_to_differ(seen)
+        assert runs is not None
+        deviation = stdev(seen.values)
+        tries = [
+            statistics.interval([draw.gauss(seen.mean, deviation) for _ in range(runs)])
+            for _ in range(3000)
+        ]
+        told = sum(abs(one.mean) > one.half for one in tries) / len(tries)
+        assert 0.78 < told < 0.86
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "n"),
+    [(1.0, math.nan, 1), (math.nan, math.nan, 0), (0.0, 1.0, 5), (1e-9, 1, 5)],
+)
+def test_where_runs_do_not_tell_there_is_no_number(mean: float, half: float, n: int) -> None:
+    assert statistics.runs_to_differ(statistics.Interval(mean, half, n)) is None
+
+
+def test_a_difference_without_spread_needs_two_runs() -> None:
+    assert statistics.runs_to_differ(statistics.Interval(1.0, 0.0, 5)) == 2

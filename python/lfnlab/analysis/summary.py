@@ -10,10 +10,12 @@ from lfnlab.analysis.table import Table, with_interval
 from lfnlab.errors import UsageError
 from lfnlab.results.cases import LINK_METRICS, METRICS
 from lfnlab.results.runs import SCHEMA
+from lfnlab.statistics import runs_to_differ
 
 if TYPE_CHECKING:
     from lfnlab.results.cases import Factor
     from lfnlab.results.runs import Results, Run
+    from lfnlab.statistics import Interval
 
 
 INTERVALS = " ± 95 % (Student's t)"
@@ -52,6 +54,8 @@ def summary_table(
     results: Results,
     baseline: str | Mapping[str, Factor] | None = None,
     metrics: Sequence[str] | None = None,
+    *,
+    seeds: bool = False,
 ) -> Table:
     """Means over seeds, with 95 % intervals where there are several.
 
@@ -62,6 +66,8 @@ def summary_table(
         results: the runs.
         baseline: a law, or values of keys.
         metrics: the columns; default all.
+        seeds: with a baseline, in place of each difference the number of seeds that it takes to
+            tell it from 0.
 
     Raises:
         UsageError: for a baseline or a metric that is not there.
@@ -85,15 +91,25 @@ def summary_table(
         (
             *(str(part) for part in group),
             *(
-                with_interval(value[group], scale)
+                _seeds(value[group]) if seeds else with_interval(value[group], scale)
                 for value, (_, _, scale) in zip(values, columns, strict=True)
             ),
         )
         for group in values[0]
     )
     by = results.keys
-    sign = "" if baseline is None else "Δ "
-    return Table((*by, *(f"{sign}{heading}" for heading, _, _ in columns)), rows, len(by))
+    sign = "" if baseline is None or seeds else "Δ "
+    headings = [heading.partition(" (")[0] if seeds else heading for heading, _, _ in columns]
+    return Table((*by, *(f"{sign}{heading}" for heading in headings)), rows, len(by))
+
+
+def _seeds(difference: Interval) -> str:
+    """Seeds until a difference is told from 0; in brackets where those that are there tell it."""
+    needed = runs_to_differ(difference)
+    if needed is None:
+        return "–"
+    told = abs(difference.mean) > difference.half
+    return f"({needed:,})" if told else f"{max(needed, difference.n + 1):,}"
 
 
 def _columns(results: Results, *, every: bool) -> list[tuple[str, str, float]]:

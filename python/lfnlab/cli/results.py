@@ -153,6 +153,7 @@ def table(
     /,
     *more: Path,
     baseline: str | None = None,
+    power: Annotated[bool, Parameter(negative="")] = False,
     where: Where = (),
     metric: str | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -167,6 +168,7 @@ def table(
 
         lfn table lfn-results
         lfn table lfn-results --baseline cubic
+        lfn table lfn-results --baseline cubic --power
         lfn table lfn-results --baseline link.queue.size=1bdp --markdown
         lfn table lfn-results --where law=cubic,bbr --where "link.loss<=1e-4" --metric goodput_bps
         lfn table lfn-results --csv > results.csv
@@ -177,6 +179,7 @@ def table(
         directory: Results directory, or that of a measurement.
         more: Further ones; the column `result` tells them apart.
         baseline: A law, or KEY=VALUE of a key that the runs differ in.
+        power: With `--baseline`: how many seeds tell each difference from 0, with a chance of 80 %.
         where: Condition on rows, repeatable: `law=cubic,bbr`, `"utilization>=0.9"`.
         metric: Names, separated by commas; default all that `--csv` shows.
         json: The rows of `--csv` as a JSON list.
@@ -194,6 +197,8 @@ def table(
 
     if json + csv + markdown + latex > 1:
         raise UsageError("table: allowed is one of --json, --csv, --markdown, --latex")
+    if power and (baseline is None or json or csv):
+        raise UsageError("--power: goes with --baseline, without --csv and --json")
     results = together([directory, *more])
     if where:
         results = results.where(*where)
@@ -215,7 +220,7 @@ def table(
         else:
             print_json(frame.to_dicts())
         return OK
-    made = summary_table(results, against, metrics)
+    made = summary_table(results, against, metrics, seeds=power)
     if latex:
         say(*in_latex(made), sep="\n")
     elif markdown:
@@ -223,7 +228,12 @@ def table(
     else:
         say(*plain(made), sep="\n")
         say(line(averages(results)))
-        if against is not None:
+        if power:
+            say(
+                f"seeds until the 95 % interval of case minus {baseline}, seed by seed, does not "
+                "reach 0, with a chance of 80 %; in brackets: those that are there tell it"
+            )
+        elif against is not None:
             say(f"Δ: case minus {baseline}, seed by seed; they differ if ± does not reach 0")
     return OK
 

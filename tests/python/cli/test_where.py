@@ -10,6 +10,7 @@ import pytest
 import lfnlab
 from lfnlab.cli.app import call
 from lfnlab.errors import UsageError
+from lfnlab.statistics import runs_to_differ
 
 if TYPE_CHECKING:
     from command import Lfn
@@ -74,3 +75,20 @@ def test_the_command_prints_the_same_rows(results: lfnlab.Results, lfn: Lfn) -> 
     ]
     assert 'metric "speed"; allowed: goodput_bps, ' in lfn.err(*asked[:2], "--metric", "speed")
     assert call([*asked, "--json", "--csv"]) == 2
+
+
+def test_the_command_tells_how_many_seeds_tell_a_difference(
+    results: lfnlab.Results, lfn: Lfn
+) -> None:
+    asked = ["table", results.root, "--baseline", "reno", "--metric", "goodput_bps"]
+    head, *rows = lfn(*asked, "--power").splitlines()[:3]
+    assert head.split() == ["law", "goodput"]
+    found = results.cases.differences("goodput_bps", "reno")
+    for row, value in zip(rows, found.values(), strict=True):
+        needed = runs_to_differ(value)
+        told = abs(value.mean) > value.half
+        assert needed is not None
+        expected = f"({needed:,})" if told else f"{max(needed, 4):,}"
+        assert row.split()[-1] == expected
+    for wrong in (asked[:2], [*asked, "--csv"]):
+        assert "--power: goes with --baseline" in lfn.refuses(*wrong, "--power")
