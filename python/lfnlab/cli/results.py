@@ -40,7 +40,7 @@ def plot(
     x: str | None = None,
     y: str | None = None,
     z: str | None = None,
-    kind: Literal["time", "cdf", "bar", "heat", "phase"] | None = None,
+    kind: Literal["time", "cdf", "bar", "box", "heat", "phase"] | None = None,
     by: str | None = None,
     panel: str | None = None,
     where: Where = (),
@@ -64,6 +64,7 @@ def plot(
         lfn plot lfn-results --y goodput_bps --where "t_s>=10" --by flow
         lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf
         lfn plot lfn-results --kind bar --x law --y mean_queue_s
+        lfn plot lfn-results --kind box --x rtt_s --y goodput_bps --by law
         lfn plot lfn-results --kind heat --x t_s --y flow --z goodput_bps
         lfn plot lfn-results --kind phase --y cwnd_seg --where flow=0,1
         lfn plot lfn-results lfn-iperf3-measured --y goodput_bps
@@ -77,7 +78,7 @@ def plot(
     Args:
         source: Results directory, directory of one run or measurement, or TABLE.parquet.
         more: Further sources for the same figure, with other dashes.
-        x: Column of the horizontal axis; default `t_s`, for bars `law`.
+        x: Column of the horizontal axis; default `t_s`, for bars and boxes `law`.
         y: Column of the vertical axis; a CDF needs only `--x` or `--y`.
         z: Heat map: column whose mean gives the colour; default the share of samples.
         kind: Kind of figure; `phase` without `--x` draws one flow against another.

@@ -1,4 +1,4 @@
-"""Draw any table of a result: time series, CDF, bars, heat map, phase plot.
+"""Draw any table of a result: time series, CDF, bars, boxes, heat map, phase plot.
 
 A source is a results directory, the directory of one run (or of a measured flow), or one Parquet
 file. Every row also carries what tells its run apart: ``law``, ``seed``, the factors of the
@@ -18,6 +18,7 @@ import polars as pl
 from lfnlab.errors import UsageError
 from lfnlab.figures.columns import unit
 from lfnlab.figures.draw.bar_chart import bars
+from lfnlab.figures.draw.box_plot import boxes
 from lfnlab.figures.draw.canvas import Canvas
 from lfnlab.figures.draw.choice import (
     LAW_AND_ROUTE,
@@ -82,7 +83,7 @@ def draw(paths: Sequence[Path], request: Request, style: Style = PRESETS["report
         routed = by_route(frame, by, panel)
         if routed is not None:
             frame, by = routed, LAW_AND_ROUTE
-    if kind in ("bar", "cdf"):
+    if kind in ("bar", "box", "cdf"):
         by, panel = settled(frame, tables.factors, x, by, panel, asked=request.by is not None)
     canvas = Canvas(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
     painters: dict[Kind, Callable[[Canvas], tuple[Figure, str]]] = {
@@ -90,6 +91,7 @@ def draw(paths: Sequence[Path], request: Request, style: Style = PRESETS["report
         "phase": phase,
         "cdf": cdf,
         "bar": partial(bars, asked=request.by is not None),
+        "box": partial(boxes, asked=request.by is not None),
         "heat": heat,
     }
     with applied(style), house_style():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lfnlab.figures.draw.canvas import Canvas
     from lfnlab.statistics import Interval
 
-_MOST = 60
+MOST_BARS = 60
 _MEAN = "mean of the run"
 
 Cell = tuple[Any, Any, Any, Any]
@@ -41,13 +41,13 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
     if "x" in canvas.log:
         raise UsageError("--log: bars stand on names, which have no logarithm; allowed: y")
     names = current().sorted(values_of(canvas.frame, canvas.x))
-    if len(names) > _MOST:
+    if len(names) > MOST_BARS:
         raise UsageError(
-            f"--x {canvas.x}: {len(names):,} values; allowed: at most {_MOST} bars; "
+            f"--x {canvas.x}: {len(names):,} values; allowed: at most {MOST_BARS} bars; "
             "choose another column, or --kind time or heat"
         )
-    alone = _colours(canvas, asked=asked)
-    looks = canvas.groups(_MOST if alone else MOST_TOLD)
+    alone = colours(canvas, asked=asked)
+    looks = canvas.groups(MOST_BARS if alone else MOST_TOLD)
     for key, look in looks.items():
         look["hatch"] = canvas.hatches[key]
     # Beside each other on one name: sources, where a name has one colour; else all looks.
@@ -63,7 +63,7 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
         drawn = _above_zero(canvas, drawn)
     ends = [end for value, of in drawn.values() for end in (value.mean, *of.marks)]
     axis = axis_for(canvas.y, ends)
-    words, x_label = _names(canvas, names)
+    words, x_label = names_of(canvas, names)
     wide = min(max(3.6, 1.2 + 0.22 * len(names) * (0.7 + 0.5 * side_by_side)), 12.0)
     figure, grid = canvas.figure((max(4.0, wide), 3.6), wide)
     width = 0.8 / side_by_side
@@ -92,7 +92,7 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
     return figure, _says(drawn)
 
 
-def _colours(canvas: Canvas, *, asked: bool) -> bool:
+def colours(canvas: Canvas, *, asked: bool) -> bool:
     """Choose the column for colours if it was not named; whether each x then has one of them."""
     frame, x = canvas.frame, canvas.x
     assert x is not None
@@ -125,7 +125,7 @@ def _means(canvas: Canvas) -> dict[Cell, Interval]:
     return {cell: statistics.interval(means) for cell, means in found.items()}
 
 
-def _names(canvas: Canvas, names: Sequence[Any]) -> tuple[list[str], str]:
+def names_of(canvas: Canvas, names: Sequence[Any]) -> tuple[list[str], str]:
     """The names of bars, and the label of their axis."""
     assert canvas.x is not None
     if canvas.frame[canvas.x].dtype.is_numeric():

@@ -158,6 +158,13 @@ class Canvas:
         """Of the look of a row."""
         return (row[self.by] if self.by else None, row.get("source"))
 
+    def own(self, part: pl.DataFrame, key: tuple[Any, Any]) -> pl.DataFrame:
+        """The rows of a part that have one look."""
+        for column, value in ((self.by, key[0]), ("source", key[1])):
+            if column and column in part.columns:
+                part = part.filter(pl.col(column).eq_missing(pl.lit(value)))
+        return part
+
     def legend(self, figure: Figure, looks: dict[Any, dict[str, Any]], seen: set[Any]) -> None:
         """Of those that are drawn; none for one alone, nor where the panels say it."""
         shown = [look for key, look in looks.items() if key in seen and look["label"]]

@@ -18,7 +18,7 @@ from lfnlab.results.conditions import condition, matching
 if TYPE_CHECKING:
     from lfnlab.figures.draw.tables import Tables
 
-Kind = Literal["time", "cdf", "bar", "heat", "phase"]
+Kind = Literal["time", "cdf", "bar", "box", "heat", "phase"]
 Log = Literal["x", "y", "xy"]
 #: Values of a column that get colours unasked.
 MOST_GROUPS = 12
@@ -27,6 +27,7 @@ MOST_TOLD = 60
 MOST_PANELS = 24
 #: Made where flows of one law take different routes in one panel.
 LAW_AND_ROUTE = "law, route"
+_FLOWS = "summary.flows"
 _RUN_COLUMNS = ("law", "route", "direction", "case", "seed", "run", "source")
 
 
@@ -64,16 +65,20 @@ def chosen(tables: Tables, request: Request) -> tuple[Kind, str, str | None, str
         timed = "t_s" in tables.columns(name)
         text = not tables.columns(name)[x].is_numeric()
         kind = "bar" if text or x in _RUN_COLUMNS or not timed else "phase"
-    name = _table_of(tables, request, wanted, timed=kind != "bar")
+    name = _table_of(tables, request, wanted, timed=kind not in ("bar", "box"))
+    if kind == "box" and request.table is None and _FLOWS in tables.names:
+        # A row a flow: those of the summary are a law's flows together.
+        name = _FLOWS if _has(tables.columns(_FLOWS), wanted) else name
     columns = tables.columns(name)
     if kind is None:
         kind = "time" if "t_s" in columns else "bar"
     if x is None and kind == "time":
         x = "t_s"
-    if x is None and kind == "bar":
-        x = next((c for c in ("case", "law", "link", "flow", "source") if c in columns), None)
+    if x is None and kind in ("bar", "box"):
+        firsts = ("law", "case") if kind == "box" else ("case", "law")
+        x = next((c for c in (*firsts, "link", "flow", "source") if c in columns), None)
         if x is None:
-            raise UsageError(f"--kind bar: name with --x the column of {name} for the bars")
+            raise UsageError(f"--kind {kind}: name with --x the column of {name} for the bars")
     return kind, name, x, y
 
 
@@ -81,6 +86,7 @@ def _overview(tables: Tables, request: Request) -> tuple[Kind | None, str]:
     """Kind and y where no column was named: the first that has rows."""
     firsts: dict[str | None, tuple[str, ...]] = {
         "bar": ("goodput_bps",),
+        "box": ("goodput_bps",),
         "cdf": ("rtt_s", "goodput_bps"),
         "heat": ("cwnd_seg", "packets"),
         None: ("cwnd_seg", "packets", "goodput_bps"),

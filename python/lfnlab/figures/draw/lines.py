@@ -120,7 +120,7 @@ def points(canvas: Canvas) -> tuple[Figure, str]:
     rows, drawn = canvas.frame.height, 0
     for axes, part in zip(grid, canvas.parts(), strict=True):
         for key, look in looks.items():
-            own = _own(canvas, part, key)
+            own = canvas.own(part, key)
             if own.height:
                 seen.add(key)
                 kept = own[_evenly(own.height, _MOST_DOTS)]
@@ -216,7 +216,7 @@ def cdf(canvas: Canvas) -> tuple[Figure, str]:
         )
     for axes, part in zip(grid, canvas.parts(), strict=True):
         for key, look in looks.items():
-            own = _own(canvas, part, key)
+            own = canvas.own(part, key)
             if not own.height:
                 continue
             runs = own.partition_by("run", maintain_order=True) if "run" in own.columns else [own]
@@ -255,14 +255,6 @@ def _of_runs(sizes: set[int]) -> str:
         said += ", band: 95 % interval"
     few = any(1 < n < statistics.FEW for n in sizes)
     return said + (f"; fewer than {statistics.FEW} runs are thin lines" if few else "")
-
-
-def _own(canvas: Canvas, part: pl.DataFrame, key: tuple[Any, Any]) -> pl.DataFrame:
-    """The rows of a part that have one look."""
-    for column, value in ((canvas.by, key[0]), ("source", key[1])):
-        if column and column in part.columns:
-            part = part.filter(pl.col(column).eq_missing(pl.lit(value)))
-    return part
 
 
 def _halves(samples: NDArray[np.float64]) -> NDArray[np.float64]:
