@@ -61,6 +61,7 @@ def plot(
         lfn plot lfn-results --list
         lfn plot lfn-results --figure goodput --out goodput.pdf
         lfn plot lfn-results --figure run --run 2
+        lfn plot before after --figure goodput --where law!=reno
         lfn plot lfn-results --y goodput_bps --where "t_s>=10" --by flow
         lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf
         lfn plot lfn-results --kind bar --x law --y mean_queue_s
@@ -87,8 +88,8 @@ def plot(
         where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
         table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
-        figure: Draw a named figure of one results directory; of the other options only `--run`,
-            `--style`, `--set` and `--out` apply.
+        figure: Draw a named figure, with a panel for each source; of the other options only
+            `--where`, `--run`, `--style`, `--set` and `--out` apply.
         run: Of `--figure`: seed or key of the run to draw; default the first seed of some cases.
         style: `report`, `paper`, `slides`, or FILE.toml: size, font, labels, order, palette.
         set_: A key of the style, repeatable: `width=88mm`, `title="Ten flows"`, `dpi=600`.
@@ -108,24 +109,28 @@ def plot(
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
     if figure is None and run is not None:
         raise UsageError("--run: goes with --figure; elsewhere write --where seed=2")
-    if figure is not None and (more or asked != draw.Request()):
+    if figure is not None and asked != draw.Request(where=where):
         raise UsageError(
-            "--figure: draws one results directory; allowed beside it: --run, --style, --set, --out"
+            "--figure: a named figure; allowed beside it: --where, --run, --style, --set, --out"
         )
     look = styles.changed(styles.read(style), styles.settings(set_), "--set")
     if figure is None:
         drawing = draw.draw(sources, asked, look)
     else:
-        drawing = _named(source, figure, run, look)
+        drawing = _named(sources, where, figure, run, look)
     _save(drawing, sources, out)
     return OK
 
 
-def _named(source: Path, figure: str, run: str | None, style: Style) -> Drawing:
+def _named(
+    sources: Sequence[Path], where: Sequence[str], figure: str, run: str | None, style: Style
+) -> Drawing:
     from lfnlab.figures import draw, registry
-    from lfnlab.results.index import experiment
+    from lfnlab.results.index import together
 
-    results = experiment(source)
+    results = together(sources)
+    if where:
+        results = results.where(*where)
     chosen = None if run is None else draw.one_of(results.runs, run)
     return registry.draw(results, figure, chosen, style)
 

@@ -182,3 +182,22 @@ def test_a_logarithmic_axis_has_no_zero(three: Results) -> None:
     own = style.changed(style.Style(), {"y_limits": [0, 100]}, "test")
     with pytest.raises(UsageError, match="y_limits: 0 on a logarithmic axis"):
         draw([three.root], Request(kind="bar", x="law", y="goodput_bps", log="y"), own)
+
+
+def test_a_named_figure_has_the_rows_and_results_that_are_asked_for(
+    three: Results, tmp_path: Path, lfn: Lfn
+) -> None:
+    out = tmp_path / "it.svg"
+    lfn("plot", three.root, "--figure", "goodput", "--where", "law!=reno", "-o", out)
+    text = out.read_text()
+    assert "cubic" in text
+    assert "reno" not in text
+    path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="2s")
+    other = compare(["reno"], path, out=tmp_path / "other").root
+    lfn("plot", three.root, other, "--figure", "goodput", "-o", tmp_path / "both.svg")
+    text = (tmp_path / "both.svg").read_text()
+    assert "result three" in text
+    assert "result other" in text
+    assert "allowed beside it: --where" in lfn.refuses(
+        "plot", three.root, "--figure", "goodput", "--by", "law"
+    )
