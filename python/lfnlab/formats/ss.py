@@ -101,6 +101,7 @@ class _Socket:
     far: str
     law: str = "tcp"
     mss_bytes: float | None = None
+    most_pacing_bps: float | None = None
     columns: dict[str, array[float]] = field(
         default_factory=lambda: {name: array("d") for name in (*_OWN, *_SENDING, *_EITHER)}
     )
@@ -227,6 +228,7 @@ class _Log:
             self._flows.append(flow)
         flow.law = law or flow.law
         flow.mss_bytes = found.get("mss", flow.mss_bytes)
+        flow.most_pacing_bps = found.get("most_pacing_bps") or flow.most_pacing_bps
         if self._began is not None and self._now is not None:
             t_s = self._now - self._began
         else:
@@ -360,6 +362,7 @@ def _flow(number: int, socket: _Socket) -> tuple[pl.DataFrame, pl.DataFrame, dic
             "min_cwnd_segments": windows.min(),
             "max_cwnd_segments": windows.max(),
             "segment_bytes": None if socket.mss_bytes is None else int(socket.mss_bytes),
+            "most_pacing_bps": socket.most_pacing_bps if forth else None,
             "offered_window_bytes": _most(table["offered_window_bytes"]),
         },
     )
@@ -413,7 +416,9 @@ _TAKEN: tuple[tuple[str, str, Callable[[str], float]], ...] = (
     ("snd_wnd", "offered", _number),
     ("rcv_wnd", "offers", _number),
     ("mss", "mss", _number),
-    ("pacing_rate", "pacing_bps", _rate),
+    # With the socket's limit behind it, if there is one.
+    ("pacing_rate", "pacing_bps", lambda text: _rate(text.partition("/")[0])),
+    ("pacing_rate", "most_pacing_bps", lambda text: _rate(text.partition("/")[2] or "0bps")),
     ("delivery_rate", "delivery_bps", _rate),
     ("busy", "busy_s", _ms),
     ("rwnd_limited", "rwnd_limited_s", _ms),

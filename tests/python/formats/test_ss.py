@@ -266,3 +266,10 @@ def test_very_many_samples_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     text = "".join(f"{t}.5\nESTAB 0 0 {ENDS} {OLD}\n" for t in range(5))
     with pytest.raises(UsageError, match="log:8: more than 3 samples; filter with ss dst ADDRESS"):
         ss.read(log(tmp_path, text))
+
+
+def test_the_limit_of_a_paced_socket_is_told(tmp_path: Path) -> None:
+    paced = "cubic rtt:40/1 mss:1448 cwnd:20 bytes_acked:9001 pacing_rate 5774728bps/20000000bps"
+    measured = ss.read(log(tmp_path, f"1.5\nESTAB 0 0 {ENDS} {paced}\n"))
+    assert measured.flows["pacing_bps"].to_list() == [5_774_728]
+    assert measured.summary["flows"][0]["most_pacing_bps"] == 20_000_000
