@@ -89,6 +89,10 @@ pub struct Row {
     pub retransmits: u64,
     /// Segments that came out of order and were not sent again.
     pub reordered: u64,
+    /// Packets that acknowledge the data.
+    pub acks: u64,
+    /// When the latest of them came, and the receiver's timestamp in it.
+    pub ack_stamp: Option<(u64, u32)>,
 }
 
 /// The data of one end of a connection.

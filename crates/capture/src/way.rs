@@ -105,6 +105,8 @@ pub struct Way {
     usual: u32,
     pub retransmits: u64,
     pub reordered: u64,
+    acks: u64,
+    ack_stamp: Option<(u64, u32)>,
     /// Packets that are in the file twice.
     pub copies: u64,
     /// Bytes that were acknowledged and are not in the file.
@@ -186,6 +188,8 @@ impl Way {
             behind: self.behind,
             retransmits: self.retransmits,
             reordered: self.reordered,
+            acks: self.acks,
+            ack_stamp: self.ack_stamp,
         });
     }
 
@@ -377,7 +381,11 @@ impl Way {
                 self.told(low, high, segment.t_ns);
             }
         }
+        self.acks += 1;
         if let Some((stamp, _)) = segment.stamps {
+            if !segment.syn {
+                self.ack_stamp = Some((segment.t_ns, stamp));
+            }
             let segment_bytes = i64::from(self.segment().unwrap_or(0));
             let past = self.top.max(self.una) - self.flight(segment_bytes) as i64;
             match self.echoes.back_mut() {

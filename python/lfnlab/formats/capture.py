@@ -31,6 +31,14 @@ At = Literal["sender", "receiver", "between"]
 STEP_S = 0.1
 _LEAST_STEP_S = 1e-6
 _UNKNOWN = "unknown"
+_LEAST_STAMPS, _LEAST_STAMPED_S = 10, 1.0
+"""Samples and time that tell how fast a clock of timestamps ticks."""
+_LEAST_LIKE = 0.05
+"""Logarithm of the ratio to a usual clock: more is none."""
+_EMPTY = 0.02
+"""RTTs above the smallest by less than this part have no queue."""
+_MOST_DRIFT = 2e-4
+"""Of the clocks of two hosts."""
 
 
 def read(file: Path, *, at: At | None = None, step_s: float | None = STEP_S) -> Measurement:
@@ -123,8 +131,46 @@ def _samples(flow: dict[str, Any], at: str | None, table: dict[str, Floats]) -> 
         "offered_window_bytes": table["offered_window_bytes"],
         "retransmits": table["retransmits"],
         "reordered": table["reordered"],
+        "acks": table["acks"],
+        "ack_delay_s": _ack_delay(table, at),
         "delivery_bps": np.diff(table["arrived_bytes"], prepend=np.nan) * 8 / steps,
     }
+
+
+def _ack_delay(table: dict[str, Floats], at: str | None) -> Floats:
+    """Delay of the latest ACK on its way, above the least, by the clocks of timestamps."""
+    if at == "sender":
+        return _late(table["ack_came_s"], table["ack_stamp"], table["ahead_s"])
+    return np.full(table["t_s"].size, np.nan)
+
+
+def _late(came_s: Floats, stamps: Floats, rtt_s: Floats) -> Floats:
+    """How much later packets came than at the smallest RTTs; NaN if unknown.
+
+    A clock of timestamps ticks 10 to a million times a second (RFC 7323: 1 to 1000). The clocks of
+    two hosts drift apart by up to 200 ppm.
+    """
+    unknown = np.full(came_s.size, np.nan)
+    known = np.isfinite(came_s) & np.isfinite(stamps) & np.isfinite(rtt_s)
+    times = came_s[known]
+    if times.size < _LEAST_STAMPS or times[-1] - times[0] < _LEAST_STAMPED_S:
+        return unknown
+    values = np.unwrap(stamps[known], period=2.0**32)
+    per_s = (values[-1] - values[0]) / (times[-1] - times[0])
+    ticks = np.array([10.0, 100.0, 250.0, 1000.0, 1e6])
+    near = np.abs(np.log(np.maximum(per_s, 1e-9) / ticks))
+    if near.min() > _LEAST_LIKE:
+        return unknown
+    late = times - values / ticks[near.argmin()]
+    part = max(1, times.size // 3)
+    first, last = late[:part].argmin(), times.size - part + late[-part:].argmin()
+    drift = (late[last] - late[first]) / (times[last] - times[first])
+    if abs(drift) < _MOST_DRIFT:
+        late -= drift * times
+    rtts = rtt_s[known]
+    empty = rtts <= rtts.min() * (1 + _EMPTY) + 1 / ticks[near.argmin()]
+    unknown[known] = np.maximum(late - np.median(late[empty]), 0.0)
+    return unknown
 
 
 def _summary(

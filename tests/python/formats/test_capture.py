@@ -152,6 +152,34 @@ def test_at_the_receiver_rtt_and_flight_follow_from_the_echo_of_timestamps(tmp_p
     assert later["inflight_seg"].median() == pytest.approx(truth["inflight_seg"].median(), rel=0.05)
 
 
+def test_no_echo_comes_before_the_ack_that_it_answers(tmp_path: Path) -> None:
+    """Duplicate ACKs, of which many are under way, have the times at which they were sent."""
+    run, measured = simulated(tmp_path, "loss = 0.01", "cubic", "receiver")
+    (own,), (seen,) = run.summary["flows"], measured.summary["flows"]
+    assert seen["retransmits"] > 20
+    assert seen["min_rtt_s"] > 0.95 * own["min_rtt_s"]
+
+
+@pytest.mark.parametrize(
+    ("link", "part"),
+    [
+        ('queue = { size = "1bdp" }', 0.0),
+        ('[link.reverse]\nrate = "100kbit/s"\nqueue = { size = "20 packets" }', 1.0),
+    ],
+    ids=["forth", "back"],
+)
+def test_the_way_on_which_a_queue_stands_is_seen(tmp_path: Path, link: str, part: float) -> None:
+    _, measured = simulated(tmp_path, link, "cubic", "sender")
+    rows = measured.flows.filter(pl.col("t_s") > 1.0)
+    queued = rows["rtt_s"] - measured.summary["flows"][0]["min_rtt_s"]
+    is_full = queued > queued.quantile(0.5)
+    full, waited = rows.filter(is_full), queued.filter(is_full).mean()
+    assert waited > 0.01
+    # The clock of timestamps ticks every millisecond.
+    assert full["ack_delay_s"].mean() == pytest.approx(part * waited, abs=0.2 * waited + 0.002)
+    assert 0 < rows["acks"].diff().sum() < rows["delivered_bytes"].max() / MSS
+
+
 # Against iperf3
 
 
