@@ -7,7 +7,7 @@ the tool does not tell.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,6 +22,15 @@ Floats: TypeAlias = NDArray[np.float64]
 
 STANDARD_BYTES = 1448
 """Payload of a segment where the tool does not tell it."""
+_LEFT_OUT = (
+    "inflight_seg",
+    "retransmits",
+    "unsent_bytes",
+    "busy_s",
+    "rwnd_limited_s",
+    "sndbuf_limited_s",
+)
+"""Columns that are 0 where ``ss`` prints nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +41,7 @@ class Evidence:
     """Its entry in the measurement's summary."""
     edges_s: Floats
     goodput_bps: Floats
-    """Payload that was acknowledged, or of iperf3's sender written, in the row's time."""
+    """Payload that was acknowledged, by SACK too in a capture, or written at an iperf3 sender."""
     rtt_s: Floats
     """Latest sample where the tool has one, else the smoothed RTT."""
     cwnd_bytes: Floats
@@ -50,6 +59,15 @@ class Evidence:
     """Time in the row with data to send or to be acknowledged; so for the next two."""
     rwnd_limited_s: Floats
     sndbuf_limited_s: Floats
+    acks: Floats = field(default_factory=lambda: np.empty(0))
+    """ACKs in the row's time; of a capture, else NaN."""
+    ack_delay_s: Floats = field(default_factory=lambda: np.empty(0))
+    """Of the way back, above the least; of a capture, else NaN."""
+
+    def __post_init__(self) -> None:
+        for name in ("acks", "ack_delay_s"):
+            if not getattr(self, name).size:
+                object.__setattr__(self, name, np.full(self.lengths_s.size, np.nan))
 
     @property
     def segment_bytes(self) -> float:
@@ -90,8 +108,12 @@ def of(measurement: Measurement, flow: int) -> Evidence:
         raise UsageError(f"flow {flow}: {times.size} samples; allowed: two or more")
     segment = float(entry.get("segment_bytes") or STANDARD_BYTES)
 
+    # ss leaves out what is zero, and prints busy, or delivery_rate, of all that have sent.
+    zeros = _LEFT_OUT if "ss" in measurement.summary and entry["direction"] == "forward" else ()
+
     def column(name: str) -> Floats:
-        found: Floats = samples[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        least = 0.0 if name in zeros else np.nan
+        found: Floats = samples[name].cast(pl.Float64).fill_null(least).to_numpy()
         return found
 
     start_s = float(entry.get("start_s") or 0.0)
@@ -117,16 +139,22 @@ def of(measurement: Measurement, flow: int) -> Evidence:
         return result
 
     inflight = first(level("inflight_bytes"), level("inflight_seg", segment))
+    rtt = first(level("rtt_s"), level("srtt_s"))
+    goodput = _goodput(
+        edges,
+        rates["t_s"].to_numpy(),
+        rates["goodput_bps"].to_numpy(),
+        gained("delivered_bytes"),
+    )
+    acks = gained("acks")
+    if "capture" in measurement.summary:
+        goodput = first(level("delivery_bps"), goodput)
+        rtt = np.where(acks > 0, rtt, np.nan)  # Else it is an old one.
     return Evidence(
         flow=entry,
         edges_s=edges,
-        goodput_bps=_goodput(
-            edges,
-            rates["t_s"].to_numpy(),
-            rates["goodput_bps"].to_numpy(),
-            gained("delivered_bytes"),
-        ),
-        rtt_s=first(level("rtt_s"), level("srtt_s")),
+        goodput_bps=goodput,
+        rtt_s=rtt,
         cwnd_bytes=level("cwnd_seg", segment),
         ssthresh_bytes=level("ssthresh_seg", segment),
         inflight_bytes=inflight,
@@ -138,6 +166,8 @@ def of(measurement: Measurement, flow: int) -> Evidence:
         busy_s=gained("busy_s"),
         rwnd_limited_s=gained("rwnd_limited_s"),
         sndbuf_limited_s=gained("sndbuf_limited_s"),
+        acks=acks,
+        ack_delay_s=level("ack_delay_s"),
     )
 
 

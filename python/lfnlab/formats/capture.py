@@ -33,7 +33,7 @@ _LEAST_STEP_S = 1e-6
 _UNKNOWN = "unknown"
 _LEAST_STAMPS, _LEAST_STAMPED_S = 10, 1.0
 """Samples and time that tell how fast a clock of timestamps ticks."""
-_LEAST_LIKE = 0.05
+_LEAST_LIKE = 0.4
 """Logarithm of the ratio to a usual clock: more is none."""
 _EMPTY = 0.02
 """RTTs above the smallest by less than this part have no queue."""

@@ -1,0 +1,274 @@
+"""Senders that the network does not hold back: a set rate, pauses, a buffer; and slow start."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from lfnlab.diagnose.cells import FULL, Cells
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lfnlab.diagnose.evidence import Floats
+
+    Flags = NDArray[np.bool_]
+
+EVEN = 0.1
+"""Coefficient of variation of a rate that was set: it does not follow a window."""
+SET = 0.03
+"""The same from two RTTs to two RTTs: a window's bursts make it uneven."""
+EVEN_S = 1.0
+"""Time over which evenness is judged."""
+FINE_S = 0.2
+"""Samples that show single blocks."""
+UNEVEN_S = 0.03
+"""Coefficient of variation of longer samples in which blocks, not a steady rate, are sent."""
+NEAR = 0.07
+"""A rate is that asked for if it differs by this part: headers, and blocks of iperf3."""
+SHORT = 0.25
+"""Part of the smallest RTT that a sender's own bursts may wait."""
+LEAST_RUN = 4
+"""Cells of a steady time."""
+LEVEL = 0.1
+"""Logarithmic width of a level of bytes in flight."""
+AFTER_RTTS, FEW_SEGMENTS = 0.7, 3
+"""After an outage no more than so many segments come within this part of an RTT."""
+LEAST_ROWS, GRAIN, SMOOTH = 8, 1.5, 0.35
+"""Samples that show bursts; segments in one that are too few for it; the squared coefficient of
+variation of even data. Of drawn transfers those with a set rate had up to 0.3, buffers 0.48 on."""
+IDLE = 0.1
+"""Part of the time without data under way, at an application that pauses."""
+PAUSE_RTTS = 1.5
+"""A pause is longer than this: nothing is under way, and no ACK is waited for."""
+GROWS = 1.25
+"""Growth in three cells, six RTTs, that slow start has; its full speed is 64."""
+
+
+class Setter(Protocol):
+    """Names the cause of cells that have none."""
+
+    def __call__(self, which: Flags, cause: str, *, strong: bool | Flags = False) -> None:
+        """Name it; ``strong`` where the evidence excludes the others."""
+
+
+def mark(cells: Cells, free: Flags, name: Setter) -> None:
+    """Names rates that were set, and full send buffers."""
+    quiet = free & (np.nan_to_num(cells.retransmits) <= 0) & (cells.rate_bps > 0)
+    limit = _limit(cells)
+    below = ~(cells.flight_bytes >= FULL * cells.cwnd_bytes) & ~(
+        cells.flight_bytes >= FULL * cells.window_bytes
+    )
+    if limit is not None:
+        near = np.abs(cells.rate_bps / limit - 1) <= NEAR
+        kind, sure = _kept(cells)
+        if near.mean() >= 0.3 or abs(_mean(cells) / limit - 1) <= NEAR:
+            name(quiet & near & below, kind, strong=sure)
+            name(quiet & below, kind, strong=False)
+    # BBR paces, and its window is twice what it has in flight.
+    paces = str(cells.shown.flow.get("law") or "").startswith("bbr")
+    if np.isfinite(cells.cwnd_bytes).any() and (not paces or not cells.has_flight):
+        some = quiet & below & np.isfinite(cells.cwnd_bytes)
+        _by_socket(cells, some & ~cells.has_queue if paces else some, name)
+    elif cells.has_flight:
+        # A buffer's bursts wait behind themselves; a queue that never overflows stays short.
+        lost = np.flatnonzero(np.nan_to_num(cells.retransmits) > 0)
+        is_lossless = not lost.size or lost[-1] < len(cells) / 4
+        short = cells.rtt_s < (1 + SHORT) * cells.base_s
+        _by_flight(cells, quiet & below & (~cells.has_queue | (short & is_lossless)), name)
+
+
+def _by_socket(cells: Cells, calm: Flags, name: Setter) -> None:
+    """Below the congestion window and the receiver's, without a queue: the host holds back."""
+    for begin, end in runs(calm):
+        part = np.zeros(len(cells), bool)
+        part[begin:end] = True
+        if end - begin < (2 if cells.is_coarse else LEAST_RUN):
+            continue
+        is_even = _is_even(cells, part)
+        writes_less = cells.app_limited[part] >= 0.5
+        if np.isfinite(cells.busy[part]).any() and writes_less.mean() >= 0.5:
+            name(part, "pacing" if is_even else "application", strong=False)
+        elif (cells.unsent_bytes[part] > 0).mean() >= 0.5 and is_even:
+            name(part, "pacing", strong=False)
+        else:
+            name(part, "send-buffer", strong=False)
+
+
+def _by_flight(cells: Cells, calm: Flags, name: Setter) -> None:
+    """The bytes in flight stay at one level, far below the window, in a capture."""
+    flights = cells.flight_bytes
+    known = calm & (flights > 0)
+    if known.sum() < LEAST_RUN:
+        return
+    places = np.round(np.log(flights[known]) / LEVEL).astype(int)
+    values, counts = np.unique(places, return_counts=True)
+    level = float(np.median(flights[known][places == values[counts.argmax()]]))
+    near = known & (np.abs(flights / level - 1) <= 2 * LEVEL)
+    joined = near.copy()
+    joined[1:-1] |= near[:-2] & near[2:] & calm[1:-1]
+    for begin, end in runs(joined):
+        part = slice(begin, end)
+        if (
+            end - begin < LEAST_RUN
+            or cells.edges_s[end] - cells.edges_s[begin] < 0.1 * cells.total_s
+        ):
+            continue
+        times = cells.edges_s[part]
+        slope = float(np.polyfit(times, flights[part], 1)[0])
+        if abs(slope) * float(np.ptp(times)) > LEVEL * level:
+            continue  # A window that grows.
+        which = np.zeros(len(cells), bool)
+        which[part] = True
+        is_set = _is_smooth(cells, begin, end)
+        name(which, "pacing" if is_set else "send-buffer", strong=False)
+
+
+def _kept(cells: Cells) -> tuple[str, bool]:
+    """The cause of a rate that was asked for, kept evenly or by pauses, and whether it is sure."""
+    shown = cells.shown
+    rates = shown.goodput_bps[1:-1] if shown.goodput_bps.size > 4 else shown.goodput_bps
+    is_fine = float(np.median(shown.lengths_s)) <= FINE_S
+    if is_fine and float(np.mean(rates <= 0)) >= IDLE:
+        return "application", False
+    if is_fine:
+        return "pacing", True
+    return ("application" if _cv(rates) > UNEVEN_S else "pacing"), False
+
+
+def _mean(cells: Cells) -> float:
+    return float(np.nansum(cells.rate_bps * cells.lengths_s)) / cells.total_s
+
+
+def _limit(cells: Cells) -> float | None:
+    """A rate that was asked for, as the file tells, in bit/s."""
+    flow = cells.shown.flow
+    told = [flow.get("target_bps"), flow.get("most_pacing_bps")]
+    found = [float(value) for value in told if value]
+    return min(found) if found else None
+
+
+def pauses(cells: Cells, name: Setter) -> None:
+    """Cells of a flow that pauses again and again with nothing under way."""
+    shown = cells.shown
+    rows = shown.lengths_s
+    flight = shown.inflight_bytes
+    if np.isfinite(flight).any():
+        still = (flight <= 0) | resumed(cells)
+    elif np.isfinite(shown.busy_s).any():
+        still = shown.busy_s < 0.5 * rows
+    else:
+        return
+    least_s = max(PAUSE_RTTS * cells.base_s, 0.05) if cells.base_s > 0 else 0.05
+    found = [
+        (begin, end)
+        for begin, end in runs(still)
+        if shown.edges_s[end] - shown.edges_s[begin] >= least_s
+    ]
+    paused_s = sum(float(shown.edges_s[end] - shown.edges_s[begin]) for begin, end in found)
+    if len(found) < 2 or paused_s < IDLE * cells.total_s:
+        return
+    # Bursts between pauses are the application's, too.
+    first, last = shown.edges_s[found[0][0]], shown.edges_s[found[-1][1]]
+    gaps = [
+        float(shown.edges_s[after[0]] - shown.edges_s[before[1]])
+        for before, after in pairwise(found)
+    ]
+    usual = float(np.median(gaps))
+    which = (cells.edges_s[1:] > first - usual) & (cells.edges_s[:-1] < last + usual)
+    name(which, "application", strong=shown.flow.get("captured_at") in (None, "sender"))
+
+
+def resumed(cells: Cells) -> Flags:
+    """Rows of a silence after which more than a retransmission comes, at a receiver.
+
+    It does not see what is under way. After an outage the sender begins with one segment.
+    """
+    shown = cells.shown
+    silent = ~(shown.goodput_bps > 0)
+    found = np.zeros(silent.size, bool)
+    if shown.flow.get("captured_at") in (None, "sender") or not cells.base_s > 0:
+        return found
+    moved = np.concatenate([[0.0], np.cumsum(np.nan_to_num(shown.goodput_bps * shown.lengths_s))])
+    for begin, end in runs(silent):
+        after_s = shown.edges_s[end] + AFTER_RTTS * cells.base_s
+        came = np.interp(after_s, shown.edges_s, moved) - moved[end]
+        found[begin:end] = came / 8 > FEW_SEGMENTS * shown.segment_bytes
+    return found
+
+
+def start(cells: Cells) -> tuple[Flags, Flags]:
+    """Cells of slow start, and whether that is sure."""
+    which = np.zeros(len(cells), bool)
+    if cells.is_coarse and len(cells) > 1:
+        return which, which
+    rates = np.nan_to_num(cells.rate_bps)
+    if not rates.any():
+        return which, which
+    lost = np.flatnonzero(np.nan_to_num(cells.retransmits) > 0)
+    first_loss = int(lost[0]) if lost.size else len(cells)
+    end = 0
+    while end < first_loss:
+        # It has ended if the rate has not grown for three cells.
+        before = rates[:end].max(initial=0.0)
+        ahead = rates[end : min(end + 3, first_loss)]
+        if before > 0 and ahead.max(initial=0.0) < GROWS * before:
+            break
+        end += 1
+    grows_to_end = end == len(cells)
+    which[:end] = True
+    known = np.isfinite(cells.is_slow_start)
+    if known.any():
+        which &= ~known | (cells.is_slow_start >= 0.5)
+    calm = ~(cells.rtt_s > 1.5 * cells.base_s)
+    return which, which & calm & grows_to_end
+
+
+def _is_even(cells: Cells, part: Flags) -> bool:
+    """Whether the rate is the same from second to second: iperf3 writes a block now and then."""
+    moved = np.cumsum(np.nan_to_num(cells.rate_bps * cells.lengths_s)[part])
+    edges = np.concatenate([cells.edges_s[:-1][part][:1], cells.edges_s[1:][part]])
+    span_s = float(edges[-1] - edges[0])
+    count = int(span_s / EVEN_S)
+    if count < 3:
+        return _cv(cells.rate_bps[part]) <= EVEN
+    times = np.linspace(edges[0], edges[-1], count + 1)
+    each = np.diff(np.interp(times, edges, np.concatenate([[0.0], moved])))
+    return _cv(each[1:-1] if count > 4 else each) <= EVEN
+
+
+def _is_smooth(cells: Cells, begin: int, end: int) -> bool:
+    """Whether data leave evenly, as by a clock; a window or a buffer sends in bursts, once an RTT.
+
+    With less than one or two segments in a sample, what is in flight tells: by a clock it differs
+    by a segment or two, while an ACK that frees a buffer lets out as much as it acknowledges.
+    """
+    shown = cells.shown
+    first = int(cells.starts[begin])
+    last = int(cells.starts[end]) if end < len(cells) else shown.goodput_bps.size
+    rows = slice(first, last)
+    moved = (shown.goodput_bps[rows] * shown.lengths_s[rows] / 8) / shown.segment_bytes
+    moved = moved[np.isfinite(moved)]
+    if moved.size < LEAST_ROWS:
+        return False
+    mean = float(np.mean(moved))
+    if float(np.var(moved)) <= SMOOTH * mean**2:
+        return True
+    flights = shown.inflight_bytes[rows] / shown.segment_bytes
+    low, high = (float(value) for value in np.nanquantile(flights, [0.1, 0.9]))
+    is_set = _cv(cells.rate_bps[begin:end]) <= SET
+    return mean < GRAIN and 0 < high - low <= 2 * GRAIN and is_set
+
+
+def _cv(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    mean = float(np.mean(known)) if known.size else 0.0
+    return float(np.std(known)) / mean if mean > 0 else np.inf
+
+
+def runs(flags: Flags) -> list[tuple[int, int]]:
+    """Begin and end of each run of true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(int), [0]])))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
