@@ -44,6 +44,10 @@ COMMANDS = {
         "advise:advise",
         "Advise what to set for a transfer over a path: law, streams, pacing, socket buffers.",
     ),
+    "diagnose": (
+        "diagnose:diagnose",
+        "Find what limited a measured transfer: window, buffer, losses, path, application.",
+    ),
     "laboratory": (
         "laboratory:laboratory",
         "Write the laboratory in the browser: one HTML page that holds the simulator.",

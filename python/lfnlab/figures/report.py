@@ -23,6 +23,7 @@ from lfnlab.figures.looks import Look, looks
 from lfnlab.figures.markdown import as_html
 from lfnlab.figures.spread import GROUND
 from lfnlab.html import asset, elements, head
+from lfnlab.html import table as html_table
 from lfnlab.laboratory import page as laboratory
 from lfnlab.results import output, remote
 from lfnlab.results.integrity import provenance_of
@@ -301,7 +302,7 @@ def _table(table: Table, hrefs: Sequence[str] = ()) -> str:
                 table.keys,
                 f'<td class="text lead"><a href="{href}" aria-label="{said}">show</a></td>',
             )
-    return _html_table(headings, ["".join(cells) for cells in rows])
+    return html_table(headings, ["".join(cells) for cells in rows])
 
 
 def _law(name: str) -> str:
@@ -339,23 +340,6 @@ def _swatch(style: Look) -> str:
     )
 
 
-def _html_table(
-    headings: Sequence[tuple[str, bool]], rows: Sequence[str], classes: str = "data"
-) -> str:
-    head = "".join(
-        f'<th scope="col"{" class=text" if text else ""}>'
-        # A long key may break behind its dots and underscores, "1 s" may not.
-        f"{re.sub('(?<=[._])', '<wbr>', escape(heading)).replace('1 s', '1&nbsp;s')}</th>"
-        for heading, text in headings
-    )
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="table">'
-        f'<table class="{classes}"><thead><tr>{head}</tr></thead>\n'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
 def _findings(findings: Sequence[Finding]) -> str:
     classes = {"holds": "holds", "does not hold": "fails"}
     rows = [
@@ -367,7 +351,7 @@ def _findings(findings: Sequence[Finding]) -> str:
         for f in findings
     ]
     headings = ["claim", "the paper", "ours", "verdict", "cause"]
-    return _html_table([(heading, True) for heading in headings], rows, "data claims")
+    return html_table([(heading, True) for heading in headings], rows, "data claims")
 
 
 def _scenarios(results: Results) -> str:
@@ -432,7 +416,7 @@ def _runs(results: Results, where: str) -> str:
     summary = f"{told} and where the tables are"
     listed = f"<code>lfn store ls {escape(shlex.quote(str(results.root)))}</code> lists all runs."
     return (
-        f"<details><summary>{summary}</summary>{_html_table(headings, rows)}"
+        f"<details><summary>{summary}</summary>{html_table(headings, rows)}"
         f'<p class="dim">{listed}</p></details>'
     )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
+from html import escape
 from importlib import resources
 
 
@@ -59,6 +61,28 @@ def _policy(scripts: Sequence[str], simulates: bool) -> str:
         "form-action 'none'",
     ]
     return "; ".join(parts)
+
+
+def table(headings: Sequence[tuple[str, bool]], rows: Sequence[str], classes: str = "data") -> str:
+    """A table of cells; one that does not fit scrolls, or shows each row as a block.
+
+    Args:
+        headings: texts, and whether the column is of text.
+        rows: HTML of the cells of each row.
+        classes: of the table.
+    """
+    head = "".join(
+        f'<th scope="col"{" class=text" if text else ""}>'
+        # A long key may break behind its dots and underscores, "1 s" may not.
+        f"{re.sub('(?<=[._])', '<wbr>', escape(heading)).replace('1 s', '1&nbsp;s')}</th>"
+        for heading, text in headings
+    )
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="table">'
+        f'<table class="{classes}"><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 def asset(package: str, name: str) -> bytes:

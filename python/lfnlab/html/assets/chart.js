@@ -2,7 +2,8 @@
 // One chart of uPlot with its legend, and tables that fit, for report.js and laboratory.js.
 const drawChart = (() => {
   // chart: { title, t, series: [{ label, color, dash, y }], changes: [t], top: least top of the axis,
-  // lines: [{ y, label }], marks: [{ t, y, label, strong }] }; all but t and series may be missing.
+  // lines: [{ y, label }], marks: [{ t, y, label, strong }], bands: [{ from, to, color }] }; all but t
+  // and series may be missing.
   function draw(chart, place, width, height) {
     const css = getComputedStyle(document.documentElement);
     const ink = css.getPropertyValue("--dim").trim();
@@ -35,7 +36,7 @@ const drawChart = (() => {
         { ...axis, size: 56, values: (_, marks) => marks.map((v) => short.format(v)) },
       ],
       hooks: {
-        drawClear: [(plot) => change(plot, chart.changes ?? [], ink)],
+        drawClear: [(plot) => { fill(plot, chart.bands ?? []); change(plot, chart.changes ?? [], ink); }],
         draw: [(plot) => { level(plot, chart.lines ?? [], ink); number(plot, chart.marks ?? [], css); }],
         setCursor: [(plot) => tell(place.nextElementSibling, chart, plot.cursor, exact)],
       },
@@ -80,6 +81,20 @@ const drawChart = (() => {
       const value = idx == null ? null : chart.series[i].y[idxs[i + 1] ?? idx];
       output.textContent = value == null ? "" : exact.format(value);
     });
+  }
+
+  // A coloured ground for each time.
+  function fill(plot, bands) {
+    const { left, top, width, height } = plot.bbox;
+    plot.ctx.save();
+    plot.ctx.globalAlpha = 0.3;
+    for (const { from, to, color } of bands) {
+      const begin = Math.max(plot.valToPos(from, "x", true), left);
+      const end = Math.min(plot.valToPos(to, "x", true), left + width);
+      plot.ctx.fillStyle = color;
+      if (end > begin) plot.ctx.fillRect(begin, top, end - begin, height);
+    }
+    plot.ctx.restore();
   }
 
   // A dotted line at each time at which the scenario changes something.
