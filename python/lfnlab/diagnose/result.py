@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lfnlab.diagnose import causes, path, sources
+from lfnlab.diagnose import causes, law, path, sources
 from lfnlab.diagnose.causes import Diagnosis
 from lfnlab.diagnose.names import CAUSES, UNDECIDED
 from lfnlab.errors import UsageError
@@ -35,6 +33,8 @@ HEADINGS = {
 """Causes in words."""
 OF_HOSTS = ("receive-window", "send-buffer", "pacing", "application", "slow-start")
 """Causes below which the path's rate does not show."""
+UNNAMED = ("tcp", "quic")
+"""Names of flows whose law the tool does not tell."""
 PART = 0.1
 """Flows with less of the largest flow's bytes are left out."""
 MOST_FLOWS = 100
@@ -69,8 +69,8 @@ class Examination:
     main: Found
     """The largest flow with this cause."""
     fit: path.Fit | None
-    law: Any
-    """Of :mod:`lfnlab.diagnose.law`, or None."""
+    law: law.Ranking | None
+    """None with several flows, or without a path."""
     notes: tuple[str, ...]
     is_anonymous: bool = False
     left_out: int = 0
@@ -111,9 +111,9 @@ def examine(
     own = [one for one in flows if one.diagnosis.cause == cause]
     certain = parts[cause] > 1 - PART and all(one.diagnosis.certain for one in own)
     notes: list[str] = []
-    fit, law = None, None
+    fit, ranking = None, None
     if len(flows) == 1:
-        fit, law, notes = _fitted(own[0])
+        fit, ranking, notes = _fitted(own[0])
     else:
         notes.append(
             f"{len(flows)} flows: the path is fitted to one flow alone, so it is not here."
@@ -127,7 +127,7 @@ def examine(
         certain,
         own[0],
         fit,
-        law,
+        ranking,
         tuple(dict.fromkeys(notes)),
         anonymous,
         len(every) - len(flows),
@@ -138,16 +138,16 @@ def examine(
     )
 
 
-def _fitted(found: Found) -> tuple[path.Fit | None, Any, list[str]]:
+def _fitted(found: Found) -> tuple[path.Fit | None, law.Ranking | None, list[str]]:
     shown = found.transfer.shown
     try:
         fit = path.fit(shown, found.diagnosis)
     except (UsageError, ZeroDivisionError) as error:
         return None, None, [f"The path is not fitted: {error}."]
-    law = None
-    if find_spec("lfnlab.diagnose.law") is not None:
-        law = import_module("lfnlab.diagnose.law").rank(shown, fit)
-    return fit, law, []
+    named = shown.flow.get("law")
+    if named in (None, *UNNAMED):
+        return fit, law.rank(shown, fit), []
+    return fit, law.Ranking((str(named),), False, {}, "the file names it"), []
 
 
 def to_json(found: Examination) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def lines(found: Examination) -> Iterator[str]:
     if found.fit is not None:
         yield from path_lines(found.fit)
     if found.law is not None:
-        yield f"law: {found.law}"
+        yield f"law: {law_line(found.law)}"
     if len(found.flows) > 1:
         for one in found.flows:
             shown = one.transfer.shown
@@ -233,6 +233,13 @@ def heading(found: Examination) -> str:
     """The cause in words."""
     said = HEADINGS[found.cause]
     return said if found.certain or found.cause == UNDECIDED else f"Probably: {said}"
+
+
+def law_line(found: law.Ranking) -> str:
+    """The law, and how it was found."""
+    if found.is_none:
+        return f"none of these that are known; {found.how}"
+    return f"{' or '.join(found.first) or 'not decided'}; {found.how}"
 
 
 def path_lines(fit: path.Fit) -> Iterator[str]:

@@ -221,6 +221,12 @@ def _path(found: Examination) -> Iterator[str]:
     yield "<h2>The path</h2>"
     if found.cause in result.OF_HOSTS:
         yield "<p>The path's rate does not show: it is at least the goodput.</p>"
+    if found.law is not None:
+        rows.append(
+            f'<td class="text">law</td><td class="text">'
+            f"{_text(' or '.join(found.law.first) or 'none')}</td>"
+            f'<td class="prose">{_text(result.law_line(found.law))}</td>'
+        )
     yield table([("quantity", True), ("value", True), ("how", True)], rows)
 
 
