@@ -76,7 +76,7 @@ COMMANDS = {
     "CDF of 20 runs": "plot crowd --kind cdf --x rtt_s --out cdf.png",
     "store verify, 20 runs": "store verify crowd",
     "advice for a path": f"advise --rate 100Mbit/s --rtt 40ms --buffer 0.5bdp {ADVISE} --out path",
-    "advice from a file": f"advise --iperf3 measured.json --buffer 0.5bdp {ADVISE} --out file",
+    "advice from a file": "advise --iperf3 measured.json --buffer 0.5bdp --law cubic,htcp,bbr",
     "theory response": "theory response",
     "theory sawtooth": "theory sawtooth --rate 10Gbit/s --rtt 100ms --buffer 0.2bdp",
     "theory fairness": "theory fairness --rtt 60ms,120ms",

@@ -13,12 +13,12 @@ from lfnlab.statistics import finite
 
 if TYPE_CHECKING:
     from lfnlab.advise.choices import Choice
-    from lfnlab.advise.path import Measured
     from lfnlab.advise.search import Advice, Beside, Time
 
 OVERHEAD = 2
 """Linux counts the memory of packets, up to twice their data."""
 MOST_SYSCTL = 2**31 - 1
+FQ = "tc qdisc replace dev DEV root fq"
 UDP_HOLDS_S = 0.05
 """The time that lfn recv may wait for a CPU (docs/udt.md)."""
 NOT_MODELLED = (
@@ -89,7 +89,7 @@ def law_lines(choice: Choice) -> list[str]:
         lines.append(f"lfn kernel load {choice.law}")
     lines.append(f"sysctl -w net.ipv4.tcp_congestion_control={choice.name}")
     if choice.fq:
-        lines.append("tc qdisc replace dev DEV root fq")
+        lines.append(FQ)
     return lines
 
 
@@ -105,35 +105,6 @@ def lines(advice: Advice, notes: Sequence[str]) -> Iterator[str]:
     yield NOT_MODELLED
 
 
-def ranged(shown: Measured, advices: Sequence[Advice], notes: Sequence[str]) -> Iterator[str]:
-    """The bounds that a measurement shows, and the answer for each of some paths within them."""
-    streams = "1 stream" if shown.streams == 1 else f"{shown.streams} streams"
-    yield f"{shown.file} ({streams} of {shown.law}) shows bounds of the path."
-    yield "No certain advice follows:"
-    yield from (f"  {note}." for note in notes)
-    for advice in advices:
-        yield ""
-        yield f"If the path is {_conditions(advice)}, then for {size(advice.size)}"
-        yield f"{advice.best}: {_expected(advice, advice.times[advice.best])}."
-        yield ""
-        yield from _evidence(advice, is_certain=False)
-    yield ""
-    yield agreement(advices)
-    yield NOT_MODELLED
-
-
-def agreement(advices: Sequence[Advice]) -> str:
-    """Whether the paths that were tried have the same answer."""
-    if len(advices) == 1:
-        return "One path within the bounds was tried; another may have another answer."
-    found = list(dict.fromkeys(str(advice.best) for advice in advices))
-    if len(found) == 1:
-        return (
-            f"{found[0]} is the answer of both paths; others may have another, as at a higher rate."
-        )
-    return f"The answer depends on the path: {' or '.join(found)}."
-
-
 def _conditions(advice: Advice) -> str:
     path = advice.path
     loss = f", loss {path.loss:.3g}" if path.loss else ""
@@ -141,8 +112,8 @@ def _conditions(advice: Advice) -> str:
     return f"{path.rate} × {path.rtt}, buffer {path.buffer}{loss}{beside}"
 
 
-def _evidence(advice: Advice, *, is_certain: bool = True) -> Iterator[str]:
-    yield from _to_type(advice, is_certain)
+def _evidence(advice: Advice) -> Iterator[str]:
+    yield from _to_type(advice)
     yield ""
     yield _udt(advice)
     yield _neighbour(advice)
@@ -165,14 +136,11 @@ def _expected(advice: Advice, time: Time) -> str:
     )
 
 
-def _to_type(advice: Advice, is_certain: bool) -> Iterator[str]:
+def _to_type(advice: Advice) -> Iterator[str]:
     best = advice.best
     both, needed = buffer_lines(advice), needed_bytes(advice)
     yield "Type, as root (lfn changes nothing):"
-    if not is_certain:
-        yield f"  # socket buffers: at least {needed} bytes at both hosts; their limits:"
-        yield "  # sysctl net.ipv4.tcp_rmem net.ipv4.tcp_wmem"
-    elif not both and all(needed <= most for _, _, most in host.UNTUNED.values()):
+    if not both and all(needed <= most for _, _, most in host.UNTUNED.values()):
         yield "  # socket buffers: Linux's own are large enough"
     elif not both:
         yield f"  # socket buffers: {needed} bytes are needed at both hosts, and this one has them"
@@ -357,29 +325,6 @@ def to_json(advice: Advice, notes: Sequence[str]) -> dict[str, Any]:
         },
         "packets": advice.packets,
         "notes": [*notes, NOT_MODELLED],
-    }
-
-
-def ranged_json(shown: Measured, advices: Sequence[Advice], notes: Sequence[str]) -> dict[str, Any]:
-    """One object: no advice, but bounds, and the answer for each of some paths within them.
-
-    Its other keys are those of the first of these paths.
-    """
-    return to_json(advices[0], notes) | {
-        "certain": False,
-        "advice": None,
-        "runner_up": None,
-        "bounds": {
-            bound.key: {
-                "least": bound.least,
-                "most": bound.most,
-                "says": bound.says,
-                "decides": bound.decides,
-            }
-            for bound in shown.bounds
-        },
-        "agreement": agreement(advices),
-        "cases": [to_json(advice, []) | {"certain": False} for advice in advices],
     }
 
 

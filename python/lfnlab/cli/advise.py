@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +14,7 @@ from lfnlab.printable import say
 
 if TYPE_CHECKING:
     from lfnlab import advise as room
-    from lfnlab.advise import Advice, Offer
+    from lfnlab.advise import Offer
 
 OK = 0
 
@@ -63,90 +61,54 @@ def advise(
             half of what a flow of its own law would are not advised. Default: the transfer is
             alone; the harm to one cubic flow is reported.
         packet: IP packet size; default that of the file of iperf3, or 1500B.
-        iperf3: A file of `iperf3 -J`, TCP. It bounds rate, RTT, buffer and loss that are not given,
-            and has the number of streams; the answer is for a worst and a best path within them.
+        iperf3: A file of `iperf3 -J`, TCP. The answer is what limited it, the path that fits it,
+            and remedies simulated there. Rate, RTT, buffer and loss that are given are not fitted.
         out: Results directory of all runs, for `lfn report`.
     """
     from lfnlab import advise as room
 
-    shown = None if iperf3 is None else _measured(iperf3)
-    paths = _paths(rate, rtt, buffer, loss, packet, shown)
-    if flows is None:
-        flows = 4 if shown is None else min(shown.streams, room.MOST_STREAMS)
-    room.check_flows(flows)
-    sizes = []
-    for path in paths:
-        with naming_options():
-            path.check()
-        sizes.append(room.bytes_of(bytes_, path))
+    if flows is not None:
+        room.check_flows(flows)
+    if iperf3 is not None:
+        given = {"--bytes": bytes_, "--beside": beside, "--packet": packet}
+        for option, value in given.items():
+            if value is not None:
+                raise UsageError(f"{option}: not with --iperf3; the file has the transfer")
+        return _remedies(iperf3, rate, rtt, buffer, loss, flows, law, json)
+    path = _path(rate, rtt, buffer, loss, packet)
+    with naming_options():
+        path.check()
+    size = room.bytes_of(bytes_, path)
     offers, notes = _offers(law)
     neighbour = None if beside is None else _neighbour(beside)
-    advices = []
-    for number, (path, size) in enumerate(zip(paths, sizes, strict=True), 1):
-        with naming_options(), bar() as progress:
-            search = room.Search(
-                path,
-                size,
-                offers,
-                flows=flows,
-                beside=neighbour,
-                prefer_linux=law is None,
-                out=out if len(paths) == 1 else out / f"path-{number}",
-                jobs=jobs,
-                progress=progress,
-            )
-            advices.append(search.run())
+    with naming_options(), bar() as progress:
+        search = room.Search(
+            path,
+            size,
+            offers,
+            flows=4 if flows is None else flows,
+            beside=neighbour,
+            prefer_linux=law is None,
+            out=out,
+            jobs=jobs,
+            progress=progress,
+        )
+        advice = search.run()
     if bytes_ is None:
         notes.append("--bytes was not given: the data are what the link carries in 60 s.")
-    given = {"rate": rate, "RTT": rtt, "buffer": buffer, "loss": loss}
-    left = [] if shown is None else [b for b in shown.bounds if given[b.name] is None]
-    if shown is not None and left:
-        shown = replace(shown, bounds=tuple(left))
-        notes = [bound.note for bound in left] + notes
-    _print(shown if left else None, advices, notes, out, json)
+    if json:
+        print_json(room.to_json(advice, notes))
+    else:
+        say(*room.lines(advice, notes), f"Runs: {out}; lfn report {out} shows them.", sep="\n")
     return OK
 
 
-def _print(
-    shown: room.Measured | None,
-    advices: Sequence[Advice],
-    notes: Sequence[str],
-    out: Path,
-    json: bool,
-) -> None:
+def _path(
+    rate: str | None, rtt: str | None, buffer: str | None, loss: float | None, packet: str | None
+) -> room.Path:
+    """The path of the options."""
     from lfnlab import advise as room
 
-    if json:
-        said = (
-            room.to_json(advices[0], notes)
-            if shown is None
-            else room.ranged_json(shown, advices, notes)
-        )
-        print_json(said)
-        return
-    if shown is None:
-        say(*room.lines(advices[0], notes), sep="\n")
-    else:
-        say(*room.ranged(shown, advices, notes), sep="\n")
-    folders = [out] if len(advices) == 1 else [out / f"path-{n + 1}" for n in range(len(advices))]
-    for folder in folders:
-        say(f"Runs: {folder}; lfn report {folder} shows them.")
-
-
-def _paths(
-    rate: str | None,
-    rtt: str | None,
-    buffer: str | None,
-    loss: float | None,
-    packet: str | None,
-    shown: room.Measured | None,
-) -> list[room.Path]:
-    """The path of the options, or those within the bounds of a file of iperf3."""
-    from lfnlab import advise as room
-
-    if shown is not None:
-        with naming_options():
-            return shown.cases(rate, rtt, buffer, loss, packet or shown.packet)
     examples = {"--rate": "10Gbit/s", "--rtt": "180ms", "--buffer": "4MB"}
     for option, value in zip(examples, (rate, rtt, buffer), strict=True):
         if value is None:
@@ -154,14 +116,46 @@ def _paths(
     assert rate is not None
     assert rtt is not None
     assert buffer is not None
-    return [room.Path(rate, rtt, buffer, 0.0 if loss is None else loss, packet or "1500B")]
+    return room.Path(rate, rtt, buffer, 0.0 if loss is None else loss, packet or "1500B")
 
 
-def _measured(file: Path) -> room.Measured:
+def _remedies(
+    file: Path,
+    rate: str | None,
+    rtt: str | None,
+    buffer: str | None,
+    loss: float | None,
+    flows: int | None,
+    law: str | None,
+    json: bool,
+) -> int:
+    """The limit of the transfer in a file, its path, and remedies."""
     from lfnlab import advise as room
+    from lfnlab.advise import remedy
+    from lfnlab.diagnose.path import fit, given
     from lfnlab.formats import iperf3
 
-    return room.measured(iperf3.read(file), str(file))
+    shown = remedy.measured(iperf3.read(file), str(file))
+    found = fit(shown)
+    with naming_options():
+        found = given(found, rate=rate, rtt=rtt, buffer=buffer, loss=loss)
+    name = str(shown.flow["law"])
+    offers, notes = _offers(law)
+    told = [offer.law for offer in room.of_host([name])[0] if offer.name == name]
+    result = room.remedies(
+        found,
+        law=told[0] if told else "cubic:linux",
+        offers=[offer for offer in offers if law is not None or not offer.ours],
+        streams=int(shown.flow.get("streams", 1)),
+        most_streams=flows or max(remedy.STREAMS),
+    )
+    if not told:
+        notes.insert(0, f"The law {name} is not known here; cubic was simulated.")
+    if json:
+        print_json(result.to_json() | {"file": str(file), "notes": notes})
+    else:
+        say(*remedy.lines(result, str(file), notes), sep="\n")
+    return OK
 
 
 def _offers(law: str | None) -> tuple[list[Offer], list[str]]:

@@ -19,6 +19,7 @@ import numpy as np
 from lfnlab.errors import UsageError
 from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.scenario.elements import Application, Burst, Policer, Udp
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -368,6 +369,41 @@ def fit(evidence: Evidence, diagnosis: Any = None) -> Fit:
         held=_settings(shown, goodput_bps),
         policer=policer,
     )
+
+
+def given(
+    found: Fit, *, rate: str | None, rtt: str | None, buffer: str | None, loss: float | None
+) -> Fit:
+    """The same with what is known in the place of what was fitted; quantities as in a scenario.
+
+    Raises:
+        ScenarioError: naming the key of a quantity that no path has.
+    """
+    if (rate, rtt, buffer, loss) == (None, None, None, None):
+        return found
+    checked = dumbbell(
+        rate=rate or "1Mbit/s", rtt=rtt or "1ms", buffer=buffer or "1 packets", loss=loss or None
+    )
+    checked.flow("reno", packet=f"{found.packet_bytes}B").check()
+    if loss is not None and not 0 <= loss < 1:
+        raise UsageError(f"--loss: {loss} is out of range; allowed: at least 0, below 1")
+
+    def known(value: float) -> Estimate:
+        return Estimate(value, value, value, "given")
+
+    if rate is not None:
+        found = replace(found, rate_bps=known(parse(rate, BITS_PER_S)))
+    if rtt is not None:
+        found = replace(found, rtt_s=known(parse(rtt, SECONDS)))
+    if buffer is not None:
+        if buffer.endswith("bdp"):
+            packets = float(buffer.removesuffix("bdp")) * found.bdp_packets
+        elif "packet" in buffer:
+            packets = float(buffer.split()[0])
+        else:
+            packets = parse(buffer, BYTES) / found.wire_bytes
+        found = replace(found, buffer_packets=known(max(1.0, packets)))
+    return found if loss is None else replace(found, loss=known(loss))
 
 
 def _rate(shown: _Shown, policer: Policer | None) -> tuple[Estimate, Estimate]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from command import LFN
 
-from known_iperf3 import KNOWN, Known
 from lfnlab import Results
 from lfnlab.advise import Path as Way
 from lfnlab.advise import (
@@ -25,14 +24,12 @@ from lfnlab.advise import (
     choices,
     host,
     lines,
-    measured,
     named,
     of_host,
     screen,
     text,
 )
 from lfnlab.cli import app as cli
-from lfnlab.formats import iperf3
 
 if TYPE_CHECKING:
     from command import Lfn
@@ -195,83 +192,6 @@ def test_the_fluid_prefers_laws_that_keep_their_window() -> None:
     [(_, score), *_] = scores.items()
     # Response function of Reno: 1.22 / sqrt(p) segments of 8257.
     assert score == pytest.approx(1.22 / math.sqrt(1e-4) / 8257, rel=0.5)
-
-
-def test_a_file_of_iperf3_gives_the_path(tmp_path: Path, lfn: Lfn) -> None:
-    arguments = ["--iperf3", str(IPERF3 / "tcp.json"), "--bytes", "2MB", "--law", "cubic"]
-    found = json.loads(lfn("advise", *arguments, "--json", "--out", tmp_path))
-    # It went through a router of 100 Mbit/s with a queue of 40 packets; smoothed RTTs show a part.
-    assert found["path"]["rate_bps"] == pytest.approx(100e6, rel=0.1)
-    assert found["path"]["rate_bps"] <= 100e6
-    assert 10 < found["path"]["buffer_packets"] <= 40
-    assert max(choice["streams"] for choice in found["choices"]) == 2
-    assert any("buffer: " in note for note in found["notes"])
-    # Packets were sent again: at random or by the queue, the file does not tell.
-    assert [case["path"]["loss"] for case in found["cases"]] == [found["bounds"]["loss"]["most"], 0]
-
-
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
-def test_bounds_of_a_file_hold_on_the_path_below_it(known: Known) -> None:
-    bounds = {bound.key: bound for bound in measured(iperf3.read(known.file), "it").bounds}
-    truth = {
-        "rate_bps": known.rate_bps,
-        "rtt_s": known.rtt_s,
-        "buffer_packets": known.buffer_packets,
-        "loss": known.loss,
-    }
-    assert set(bounds) == set(truth)
-    for key, value in truth.items():
-        least, most = bounds[key].least, bounds[key].most
-        assert least is None or least <= value, key
-        assert most is None or most >= value, key
-        # Something is open, and it says what would tell it.
-        assert least is None or most is None or least < most
-        assert "--" in bounds[key].decides
-    assert ("the test was to send at most" in bounds["rate_bps"].says) == (
-        known.cause == "application"
-    )
-    assert ("receiver's window" in bounds["rate_bps"].says) == (known.cause == "window")
-
-
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
-def test_a_file_of_iperf3_gets_no_certain_advice(known: Known, tmp_path: Path, lfn: Lfn) -> None:
-    """For each cause: a range, what would decide it, and an answer for both ends."""
-    asked = ["--iperf3", str(known.file), "--bytes", "1MB", "--law", "cubic,bbr", "--flows", "1"]
-    asked += ["--out", str(tmp_path)]
-    said = lfn("advise", *asked)
-    assert "shows bounds of the path.\nNo certain advice follows:\n" in said
-    assert "Use " not in said
-    assert said.count("\nIf the path is ") == 2
-    for option in ("--rate", "--rtt", "--buffer", "--loss"):
-        assert option in said
-    assert "large enough" not in said
-    found = json.loads(lfn("advise", *asked, "--json"))
-    assert found["certain"] is False
-    assert found["advice"] is found["runner_up"] is None
-    worst, best = found["cases"]
-    for case in (worst, best):
-        assert case["certain"] is False
-        assert case["path"]["rate_bps"] <= known.rate_bps
-        assert case["path"]["rtt_s"] >= known.rtt_s
-    assert worst["path"]["loss"] >= known.loss >= best["path"]["loss"] == 0
-    assert worst["path"]["buffer_packets"] <= best["path"]["buffer_packets"]
-    keys = ("law", "streams", "fq")
-    answers = {tuple(case["advice"][key] for key in keys) for case in (worst, best)}
-    assert ("The answer depends on the path" in found["agreement"]) == (len(answers) > 1)
-
-
-def test_losses_that_may_be_random_change_the_answer(tmp_path: Path, lfn: Lfn) -> None:
-    """On this path 1 packet of 1000 was lost at random."""
-    file = str(IPERF3 / "known" / "loss-1.json")
-    asked = ["--iperf3", file, "--bytes", "5MB", "--law", "cubic,bbr", "--flows", "1", "--json"]
-    found = json.loads(lfn("advise", *asked, "--out", tmp_path / "a"))
-    assert [case["advice"]["law"] for case in found["cases"]] == ["bbr", "cubic"]
-    # With all that the file leaves open, the answer is certain. At 0.001 the two are equally fast.
-    asked += ["--rate", "100Mbit/s", "--rtt", "40ms", "--buffer", "1bdp", "--loss", "0.002"]
-    found = json.loads(lfn("advise", *asked, "--out", tmp_path / "b"))
-    assert found["certain"] is True
-    assert found["advice"]["law"] == "bbr"
-    assert "bounds" not in found
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ import polars as pl
 import pytest
 
 from lfnlab import Results as Loaded
-from lfnlab import advise, law
+from lfnlab import Scenario, advise, law
 from lfnlab.cli import app as cli
+from lfnlab.diagnose.path import fit
 from lfnlab.errors import LabError, StoreError, UsageError
 from lfnlab.figures import draw
 from lfnlab.formats import iperf3
@@ -479,8 +480,8 @@ def test_any_change_of_a_file_is_read_or_refused_on_one_line(tmp_path: Path, see
             measurement = iperf3.read(file)
             store(measurement, tmp_path / "out")
             read += 1
-            for way in advise.measured(measurement, "x").cases(None, None, None, None, "1500B"):
-                way.check()
+            path = fit(advise.measured(measurement, "x"))
+            Scenario.from_toml(path.scenario()).check()
         except LabError as error:
             refused.append(str(error))
     assert read > 50
