@@ -31,6 +31,8 @@ BROUGHT: tuple[tuple[Where, int, tuple[str, ...]], ...] = (
     ("simulator", 20, ("sender", "receiver")),
 )
 UNDECIDED = "undecided"
+#: iperf3 pauses only by a rate that it was given, and its file tells the rate alone.
+ALSO = {("iperf3", "application"): "pacing"}
 #: Fitted values lie so near the truth.
 RATE, RTT, BUFFER = 0.03, 0.03, 0.15
 #: Causes under which the link's rate changes, or is not what limits in the mean.
@@ -113,7 +115,7 @@ def path(transfer: Transfer, fit: Any) -> dict[str, Any]:
 
 def verdict(row: dict[str, Any]) -> str:
     """Right, wrong, wrong and certain, or undecided with or without what to measure next."""
-    if row["said"] == row["cause"]:
+    if row["said"] in (row["cause"], ALSO.get((row["kind"], row["cause"]))):
         return "right"
     if row["said"] == UNDECIDED:
         return "undecided" if row["next"] else "undecided without next"
