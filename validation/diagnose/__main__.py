@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any
 
+from lfnlab.errors import LabError
+
 from . import large, laws, score
 from .transfers import CACHE, Transfer, draw
 
@@ -77,6 +79,14 @@ def main() -> None:
     scoring.add_argument("--most", type=int, help="so many cases of laws and what-if alone")
     scoring.add_argument("--record", action="store_true", help=f"write {LAST.name}")
     given = parser.parse_args()
+    try:
+        run(given)
+    except LabError as error:
+        raise SystemExit(f"validation.diagnose: {error}") from None
+
+
+def run(given: argparse.Namespace) -> None:
+    """Draw, or score."""
     if given.command == "draw":
         for transfer in draw(given.seed, given.count, given.where, given.cache, given.first):
             print(line(transfer), flush=True)

@@ -21,7 +21,7 @@ from .settings import Change
 if TYPE_CHECKING:
     from .settings import Setting
 
-PROGRAMS = ("iperf3", "ss", "tcpdump", "timeout")
+PROGRAMS = ("iperf3", "ss", "tcpdump", "timeout", "setpriv")
 #: Drops of the emulator itself, of which the path knows nothing, make another try.
 TRIES = 3
 #: iperf3's own is 1 s; people also take shorter ones.
@@ -110,7 +110,9 @@ def emulated(setting: Setting, folder: FilePath) -> None:
     longer = replace(setting, duration_s=ends_s + PATIENCE_S, changes=(*setting.changes, *up))
     path.write_text(longer.toml())
     far, near = scripts(setting, folder)
-    command = [sys.executable, "-m", "lfnlab.cli", "shell", "--no-live", f"--scenario={path}"]
+    # Whoever kills this process ends the path and all behind it, too.
+    command = ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m", "lfnlab.cli", "shell"]
+    command += ["--no-live", f"--scenario={path}"]
     command += [f"--report={report}", "--serve", far, "--", "sh", "-c", near]
     for _ in range(TRIES):
         limit_s = setting.duration_s + 2 * PATIENCE_S
