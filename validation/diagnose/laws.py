@@ -17,10 +17,9 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from lfnlab import _core
-from lfnlab.errors import LabError
 from lfnlab.formats import capture
 
-from .score import shown
+from .score import FAULTS, shown
 from .settings import LAWS, MOST_PACKETS, Setting, log_uniform
 from .virtual import virtual
 
@@ -98,8 +97,8 @@ def ranked(file: FilePath) -> dict[str, Any]:
         told = import_module("lfnlab.diagnose.causes").diagnose(seen)
         fit = import_module("lfnlab.diagnose.path").fit(seen, told)
         ranking = import_module("lfnlab.diagnose.law").rank(seen, fit)
-    except LabError as error:
-        return {"first": [], "is_none": False, "failed": str(error)}
+    except FAULTS as error:
+        return {"first": [], "is_none": False, "failed": repr(error)}
     first = [name.partition(":")[0] for name in ranking.first]
     return {"first": first, "is_none": ranking.is_none}
 
@@ -149,8 +148,8 @@ def what_if(seed: int, cache: FilePath, count: int = JUDGED) -> dict[str, Any]:
             seen = shown(file)
             told = import_module("lfnlab.diagnose.causes").diagnose(seen)
             fit = import_module("lfnlab.diagnose.path").fit(seen, told)
-        except LabError as error:
-            rows.append({"law": law, "failed": str(error), "is_lossy": setting.loss > 0})
+        except FAULTS as error:
+            rows.append({"law": law, "failed": repr(error), "is_lossy": setting.loss > 0})
             continue
         for other in others:
             truth = goodput_bps(captured(replace(setting, law=other), cache))

@@ -39,6 +39,10 @@ RATE, RTT, BUFFER = 0.03, 0.03, 0.15
 NO_RATE = ("path-change", "policer")
 
 
+#: A file that is refused, and what a fault of ours would raise: the transfer is not diagnosed.
+FAULTS = (LabError, ArithmeticError, LookupError, TypeError, ValueError)
+
+
 @dataclass(frozen=True)
 class Brought:
     """A transfer, and the one file of it that is shown."""
@@ -87,11 +91,14 @@ def cause(one: Brought) -> dict[str, Any]:
     try:
         seen = shown(transfer.files[one.kind])
         told = import_module("lfnlab.diagnose.causes").diagnose(seen)
-        fit = import_module("lfnlab.diagnose.path").fit(seen, told)
-    except LabError as error:
-        return row | {"failed": str(error), "said": UNDECIDED, "certain": False, "next": None}
+    except FAULTS as error:
+        return row | {"failed": repr(error), "said": UNDECIDED, "certain": False, "next": None}
     shares = {name: round(share, 3) for name, share in told.shares.items()}
     said = {"said": told.cause, "certain": told.certain, "next": told.next, "shares": shares}
+    try:
+        fit = import_module("lfnlab.diagnose.path").fit(seen, told)
+    except FAULTS as error:
+        return row | said | {"failed": repr(error)}
     return row | said | {"path": path(transfer, fit)}
 
 
