@@ -121,8 +121,8 @@ def _forth(packets: pl.DataFrame) -> pl.Series:
 def _matched(came: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
     """Packets that came, with columns of the one that was sent.
 
-    Packets of one number, such as duplicate ACKs, come in their order, without those that were
-    dropped. One that has no such packet before it, as a copy, has the last of its number.
+    ACKs of one number are under way together, and come in their order. Of data, and of an ACK that
+    has no such packet before it, as a copy, it is the last of its number that had been sent.
     """
     whole = sent.filter(~pl.col("dropped")) if "dropped" in sent.columns else sent
     turn = pl.int_range(pl.len()).over(SAME).alias("copy")
@@ -134,7 +134,7 @@ def _matched(came: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
         maintain_order="left",
         suffix="_sent",
     )
-    first = pl.col("t_ps_sent") <= pl.col("t_ps")
+    first = (pl.col("kind") == ACK) & (pl.col("t_ps_sent") <= pl.col("t_ps"))
     last = came.select("t_ps", *SAME).join_asof(
         sent.select("t_ps", *SAME, *told),
         on="t_ps",
