@@ -22,13 +22,14 @@ RTTS = 2.0
 LEAST_S = 0.1
 BLOCKS = 10
 """Blocks of iperf3 over which its rate is taken, where it is what was written."""
-_BLOCK_BYTES = 131_072
+BLOCK_BYTES = 131_072
+"""Of iperf3, where it is not told another."""
 QUEUE_SEGMENTS = 3.0
 """Packets that wait in a queue; fewer may be a burst of one ACK."""
 COARSE_RTTS = 6.0
 """In a longer cell a queue, or a slow start, comes and goes."""
-LEAST_QUEUE_S = 5e-4
-"""Shorter is the noise of hosts."""
+LEAST_QUEUE_S, LEAST_SMOOTHED_S = 5e-4, 1e-3
+"""Shorter is the noise of hosts, as packets show it and as a socket does."""
 MOST = 2000
 """Cells of a flow."""
 
@@ -94,7 +95,10 @@ class Cells:
         """
         delay = self.rtt_low_s - self.base_s
         found: Floats = delay * self.rate_bps / 8 / self.shown.segment_bytes
-        return np.where(delay >= LEAST_QUEUE_S, found, np.minimum(found, 0.0))
+        # A smoothed RTT is the host's own, with its wakeups.
+        is_smoothed = np.isfinite(self.cwnd_bytes).any()
+        least_s = LEAST_SMOOTHED_S if is_smoothed else LEAST_QUEUE_S
+        return np.where(delay >= least_s, found, np.minimum(found, 0.0))
 
     @property
     def has_queue(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -214,7 +218,7 @@ def _smooth(shown: Evidence) -> Floats:
     total_s = float(edges[-1] - edges[0])
     if sums[-1] <= 0:
         return rates
-    half_s = min(BLOCKS * _BLOCK_BYTES / (sums[-1] / total_s), total_s / 4) / 2
+    half_s = min(BLOCKS * BLOCK_BYTES / (sums[-1] / total_s), total_s / 4) / 2
     middles = (edges[1:] + edges[:-1]) / 2
     lows = np.minimum(np.maximum(middles - half_s, edges[0]), edges[:-1])
     highs = np.maximum(np.minimum(middles + half_s, edges[-1]), edges[1:])

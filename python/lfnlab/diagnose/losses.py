@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.diagnose.cells import QUEUE_SEGMENTS
+from lfnlab.diagnose.cells import BLOCK_BYTES, QUEUE_SEGMENTS
 from lfnlab.diagnose.names import UNDECIDED
 from lfnlab.diagnose.steady import resumed, runs
 
@@ -25,6 +25,8 @@ TOP = 0.5
 """A queue that overflows was at least this part of its usual length at losses."""
 STALL_S, STALL_RTTS = 0.15, 4.0
 """Nothing arrives for so long, though a window is under way."""
+ONE = 1.5
+"""Segments of a window after a timeout; twice so many blocks of iperf3 are no chance."""
 WHOLE, SEGMENTS = 0.3, 5
 """Part of the usual bytes in flight, and segments, that are lost at once in an outage; after a lost
 retransmission SACK has told of most of a window."""
@@ -39,6 +41,8 @@ ONE_RATE, MANY_RATES = 0.29, 0.35
 transfers policers had up to 0.27, random losses from 0.31 on, except one."""
 USUAL, STRETCH, TOGETHER_S = 2.2, 3.5, 1e-3
 """Segments that an ACK acknowledges usually, and where most are missing; the time between two."""
+SURE_S, SURE_PART = 2e-3, 0.05
+"""Wait in a queue that overflows for sure, and its part of the smallest RTT."""
 BEGIN, MANY = 3, 8
 """Cells of the start, and those that show whether RTT and window rise together."""
 ALIKE, SHORT, LONG = 0.4, 0.9, 20.0
@@ -54,6 +58,8 @@ class Epochs:
     lost: Floats
     queue_segments: Floats
     """Longest queue right before and at the loss."""
+    waits_s: Floats
+    """The same as a time."""
     delay_segments: Floats
     """The same by the usual RTT of the cell."""
     flight_bytes: Floats
@@ -66,15 +72,14 @@ def epochs(cells: Cells, free: Flags) -> Epochs:
     found = [(begin, end) for begin, end in runs(lost > 0) if free[begin:end].any()]
     begins = np.array([begin for begin, _ in found], dtype=np.intp)
     ends = np.array([end for _, end in found], dtype=np.intp)
-    queue, delay, flight, rate, counts = [], [], [], [], []
+    queue, waits, delay, flight, rate, counts = [], [], [], [], [], []
     usual = (cells.rtt_s - cells.base_s) * cells.rate_bps / 8 / cells.shown.segment_bytes
-    by_window = np.fmin(cells.cwnd_bytes, cells.window_bytes) * 8 / cells.rtt_s
-    has_window = np.isfinite(cells.cwnd_bytes) & np.isfinite(by_window)
-    rates = np.where(has_window, by_window, cells.rate_bps)
+    rates = _rates(cells)
     for begin, end in found:
         before = slice(max(0, begin - 1), begin + 1)
         queue.append(_most(cells.queue_segments[before]))
         delay.append(_most(usual[before]))
+        waits.append(_most((cells.rtt_low_s - cells.base_s)[before]))
         flight.append(_most(cells.flight_bytes[before]))
         rate.append(_most(rates[before]))
         counts.append(float(lost[begin:end].sum()))
@@ -83,10 +88,19 @@ def epochs(cells: Cells, free: Flags) -> Epochs:
         ends,
         np.array(counts),
         np.array(queue),
+        np.array(waits),
         np.array(delay),
         np.array(flight),
         np.array(rate),
     )
+
+
+def _rates(cells: Cells) -> Floats:
+    """Rates by the window where it is told and short: what iperf3 writes comes in blocks."""
+    by_window = np.fmin(cells.cwnd_bytes, cells.window_bytes) * 8 / cells.rtt_s
+    has_window = np.isfinite(cells.cwnd_bytes) & np.isfinite(by_window) & (not cells.is_coarse)
+    found: Floats = np.where(has_window, by_window, cells.rate_bps)
+    return found
 
 
 def causes(cells: Cells, free: Flags, doubts: list[str]) -> Iterator[tuple[Flags, str, Flags]]:
@@ -106,7 +120,9 @@ def causes(cells: Cells, free: Flags, doubts: list[str]) -> Iterator[tuple[Flags
     owner = np.minimum(owner, found.begins.size - 1)
     by_queue = free & queued[owner]
     without = free & ~queued[owner]
-    sure = queued.mean() >= 0.8 and found.begins.size >= FEW and usual >= 2 * QUEUE_SEGMENTS
+    waits_s = float(np.nanmedian(found.waits_s))
+    long = usual >= 2 * QUEUE_SEGMENTS and waits_s >= max(SURE_S, SURE_PART * cells.base_s)
+    sure = queued.mean() >= 0.8 and found.begins.size >= FEW and long
     yield by_queue, "queue-overflow", by_queue & sure
     if _follows_window(cells, found, free):
         yield without, "queue-overflow", none
@@ -143,7 +159,7 @@ def _without_queue(cells: Cells, found: Epochs, which: Flags) -> tuple[str, bool
     if rates.size < FEW:
         return ("random-loss", False) if rates.size else (UNDECIDED, False)
     spread = float(np.std(rates) / np.mean(rates)) if np.mean(rates) > 0 else 0.0
-    later = cells.rate_bps[begin:]
+    later = _rates(cells)[begin:]
     whole = float(np.nanstd(later) / np.nanmean(later)) if np.nanmean(later) > 0 else 0.0
     if whole <= ONE_RATE:
         return "policer", False
@@ -175,6 +191,17 @@ def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
             which |= over
             if end_s - start_s >= 2 * least_s and at_sender:
                 strong |= over
+    elif np.isfinite(shown.cwnd_bytes).any() and not shown.flow.get("target_bps"):
+        # A window of one segment follows a timeout; iperf3 has always data to write.
+        timeouts = shown.cwnd_bytes <= ONE * shown.segment_bytes
+        written = np.nansum(shown.goodput_bps * shown.lengths_s) / cells.total_s
+        often = written * shown.lengths_s / 8 >= ONE * 2 * BLOCK_BYTES
+        silent = (timeouts | (often & (shown.goodput_bps <= 0))) & (shown.lengths_s >= STALL_S)
+        for begin, end in runs(silent):
+            over = (cells.edges_s[1:] > shown.edges_s[begin]) & (
+                cells.edges_s[:-1] < shown.edges_s[end]
+            )
+            which |= over
     top = float(np.nanquantile(cells.rate_bps, 0.9))
     if top > 0 and cells.base_s > 0:
         loaded_s = np.maximum(cells.base_s, cells.flight_bytes * 8 / top)
@@ -182,7 +209,7 @@ def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
         far &= cells.flight_bytes > 3 * shown.segment_bytes
         far &= np.nan_to_num(cells.ack_delay_s) < 0.5 * (cells.rtt_low_s - loaded_s)
         for begin, end in runs(far):
-            if end - begin >= 2:
+            if end - begin >= (1 if cells.is_coarse else 2):
                 which[begin:end] = True
     spells = runs(which)
     if (
