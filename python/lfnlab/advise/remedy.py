@@ -21,6 +21,7 @@ from lfnlab import _core
 from lfnlab.advise import host, text
 from lfnlab.advise.path import MOST_WINDOW_BYTES
 from lfnlab.diagnose import evidence
+from lfnlab.diagnose.result import HEADINGS, path_lines
 from lfnlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from lfnlab.advise.choices import Offer
     from lfnlab.diagnose.evidence import Evidence
-    from lfnlab.diagnose.path import Estimate, Fit
+    from lfnlab.diagnose.path import Fit
     from lfnlab.formats.measurement import Measurement
 
 CASES = 5
@@ -52,19 +53,6 @@ HELD = {
     "send_buffer": "send-buffer",
     "application": "application",
 }
-WHY = {
-    "receive-window": "the receiver's window held it back",
-    "send-buffer": "the send buffer held it back",
-    "application": "the application wrote no more",
-    "pacing": "its sender paced it",
-    "slow-start": "slow start lasted as long as the transfer",
-    "random-loss": "packets were lost without a queue",
-    "queue-overflow": "the queue of the path overflowed",
-    "policer": "a policer dropped what exceeded its rate",
-    "ack-path": "ACKs came late or were lost",
-    "path-change": "the path changed",
-    "undecided": "what limited it is not seen",
-}
 
 
 @dataclass(frozen=True)
@@ -72,7 +60,6 @@ class Change:
     """A remedy: what to type, and how a scenario has it."""
 
     name: str
-    why: str
     type_: tuple[str, ...]
     """Lines, with the host in a comment."""
     law: str | None = None
@@ -103,7 +90,6 @@ class Remedy:
         """Numbers and lines."""
         return {
             "name": self.change.name,
-            "why": self.change.why,
             "implied": self.change.implied,
             "type": list(self.change.type_),
             "gain": self.gain,
@@ -126,6 +112,8 @@ class Remedies:
     now_bps: tuple[float, ...]
     """Of the transfer as it was, simulated path by path."""
     ranked: tuple[Remedy, ...]
+    next: str | None
+    """The next measurement, where the cause is not certain."""
     is_alike: bool
     """The transfer as it was has about its measured goodput when it is simulated."""
 
@@ -134,6 +122,7 @@ class Remedies:
         return {
             "cause": self.cause,
             "certain": self.certain,
+            "next": self.next,
             "path": self.fit.to_json(),
             "law": self.law,
             "streams": self.streams,
@@ -237,7 +226,7 @@ def remedies(
     """
     cause = str(getattr(diagnosis, "cause", "") or _cause(fit))
     certain = bool(getattr(diagnosis, "certain", False))
-    now = Change("as it was", "", (), streams=streams)
+    now = Change("as it was", (), streams=streams)
     tried = _possible(fit)
     before = _goodputs([(path, now) for path in tried], law)
     apart = np.abs(np.log(before / max(fit.goodput_bps, 1.0)))
@@ -256,7 +245,10 @@ def remedies(
     found.sort(key=lambda remedy: -round(remedy.gain, 2))
     found.sort(key=lambda remedy: not (remedy.change.implied and remedy.gain >= SAME))
     now_bps = tuple(map(float, before))
-    return Remedies(cause, certain, fit, law, streams, now_bps, tuple(found), is_alike)
+    following = getattr(diagnosis, "next", None)
+    return Remedies(
+        cause, certain, fit, law, streams, now_bps, tuple(found), following, is_alike
+    )  # fmt: skip
 
 
 def _cause(fit: Fit) -> str:
@@ -337,7 +329,7 @@ def _needed_bytes(paths: Sequence[Fit]) -> int:
 
 def _implied(fit: Fit, paths: Sequence[Fit], cause: str) -> Iterator[Change]:
     """By what limited the transfer."""
-    needed, why = _needed_bytes(paths), WHY.get(cause, "")
+    needed = _needed_bytes(paths)
     type_: tuple[str, ...]
     if cause in ("receive-window", "send-buffer"):
         name = "rmem" if cause == "receive-window" else "wmem"
@@ -347,10 +339,10 @@ def _implied(fit: Fit, paths: Sequence[Fit], cause: str) -> Iterator[Change]:
         other = f"iperf3 -w {needed // text.OVERHEAD}"
         type_ = (f"{line}    # {place}", f"{other}    # or of this program alone")
         what = "larger receive window" if name == "rmem" else "larger send buffer"
-        yield Change(what, why, type_, frees=True, implied=True)
+        yield Change(what, type_, frees=True, implied=True)
     elif cause in ("application", "pacing"):
         type_ = ("iperf3 without -b, or without the limit of your program    # sender",)
-        yield Change("no limit of the application", why, type_, frees=True, implied=True)
+        yield Change("no limit of the application", type_, frees=True, implied=True)
     elif cause == "policer" and fit.policer is not None:
         rate_bps = BELOW * float(fit.policer.rate.removesuffix("bit/s"))
         type_ = (f"tc qdisc replace dev DEV root fq maxrate {rate_bps:.0f}bit    # sender",)
@@ -358,16 +350,16 @@ def _implied(fit: Fit, paths: Sequence[Fit], cause: str) -> Iterator[Change]:
         from lfnlab.scenario.elements import Application
 
         paced = {"application": Application(rate=f"{payload:.0f}bit/s"), "pacing": True}
-        yield Change("pace below the policer", why, type_, settings=paced, implied=True)
+        yield Change("pace below the policer", type_, settings=paced, implied=True)
     elif cause == "slow-start":
         type_ = ("ip route change ROUTE initcwnd 40    # sender",)
         yield Change(
-            "larger initial window", why, type_, settings={"initial_window": "40 packets"},
+            "larger initial window", type_, settings={"initial_window": "40 packets"},
             implied=True,
         )  # fmt: skip
     elif cause == "queue-overflow":
         yield Change(
-            "pacing (fq)", why, (f"{text.FQ}    # sender",), settings={"pacing": True}, implied=True
+            "pacing (fq)", (f"{text.FQ}    # sender",), settings={"pacing": True}, implied=True
         )
 
 
@@ -377,11 +369,11 @@ def _usual(offers: Sequence[Offer], law: str, streams: int, most_streams: int) -
         if offer.law != law:
             line = f"sysctl -w net.ipv4.tcp_congestion_control={offer.name}    # sender"
             type_ = (f"lfn kernel load {offer.law}    # sender", line) if offer.ours else (line,)
-            yield Change(f"law {offer.name}", "", type_, law=offer.law, streams=streams)
+            yield Change(f"law {offer.name}", type_, law=offer.law, streams=streams)
     for count in STREAMS:
         if streams < count <= most_streams:
             line = f"iperf3 -P {count}    # or as many connections of your program"
-            yield Change(f"{count} streams", "", (line,), streams=count)
+            yield Change(f"{count} streams", (line,), streams=count)
 
 
 def lines(found: Remedies, file: str, notes: Sequence[str] = ()) -> Iterator[str]:
@@ -390,13 +382,10 @@ def lines(found: Remedies, file: str, notes: Sequence[str] = ()) -> Iterator[str
     streams = "1 stream" if found.streams == 1 else f"{found.streams} streams"
     yield f"{file}: {streams} of {found.law.removesuffix(':linux')}, {text.rate(fit.goodput_bps)}"
     yield ""
-    yield f"Limited by: {found.cause} ({WHY.get(found.cause, '')})."
-    yield "Path:"
-    yield f"  rate    {_told(fit.rate_bps, text.rate)}"
-    yield f"  RTT     {_told(fit.rtt_s, text.span)}"
-    yield f"  buffer  {_told(fit.buffer_packets, lambda x: f'{x:,.0f} packets')}"
-    yield f"  loss    {_told(fit.loss, lambda x: f'{x:.2g}')}"
-    yield f"  others  {_told(fit.cross_bps, text.rate)}"
+    certainty = "certain" if found.certain else "not certain"
+    yield f"{HEADINGS[found.cause]}."
+    yield f"cause: {found.cause}, {certainty}"
+    yield from path_lines(fit)
     yield ""
     number = len(found.now_bps)
     paths = "1 path" if number == 1 else f"{number} paths"
@@ -412,28 +401,18 @@ def lines(found: Remedies, file: str, notes: Sequence[str] = ()) -> Iterator[str
     if not useful:
         yield "No remedy that was tried gives more."
     for number, remedy in enumerate(useful, 1):
-        why = f", since {remedy.change.why}" if remedy.change.why else ""
         yield (
-            f"{number}. {remedy.change.name}{why}: {_range(remedy.gains, _times)} the goodput, "
+            f"{number}. {remedy.change.name}: {_range(remedy.gains, _times)} the goodput, "
             f"{_range(remedy.goodputs_bps, text.rate)}"
         )
         yield from (f"     {line}" for line in remedy.change.type_)
     rest = [remedy.change.name for remedy in found.ranked if remedy.gain < SAME]
     if rest and useful:
         yield f"No gain: {', '.join(rest)}."
-    if found.cause == "undecided":
-        yield "To see what limits it: ss -tin dst HOST every 0.1 s beside the transfer."
+    if found.next is not None:
+        yield f"next: {found.next}"
     yield "lfn changes nothing: type the lines, as root."
     yield from notes
-
-
-def _told(estimate: Estimate, shown: Any) -> str:
-    bound = {"least": "at least ", "most": "at most ", "": ""}[estimate.bound]
-    word = "" if estimate.is_fitted else "assumed "
-    ends = ""
-    if not bound and estimate.is_fitted and estimate.low < estimate.high < math.inf:
-        ends = f" ({shown(estimate.low)} to {shown(estimate.high)})"
-    return f"{word}{bound}{shown(estimate.value)}{ends}: {estimate.how}"
 
 
 def _times(gain: float) -> str:

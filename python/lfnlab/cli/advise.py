@@ -132,11 +132,14 @@ def _remedies(
     """The limit of the transfer in a file, its path, and remedies."""
     from lfnlab import advise as room
     from lfnlab.advise import remedy
+    from lfnlab.diagnose import causes
     from lfnlab.diagnose.path import fit, given
     from lfnlab.formats import iperf3
 
-    shown = remedy.measured(iperf3.read(file), str(file))
-    found = fit(shown)
+    read = iperf3.read(file)
+    shown = remedy.measured(read, str(file))
+    diagnosis = causes.diagnose(shown)
+    found = fit(shown, diagnosis)
     with naming_options():
         found = given(found, rate=rate, rtt=rtt, buffer=buffer, loss=loss)
     name = str(shown.flow["law"])
@@ -144,11 +147,15 @@ def _remedies(
     told = [offer.law for offer in room.of_host([name])[0] if offer.name == name]
     result = room.remedies(
         found,
+        diagnosis,
         law=told[0] if told else "cubic:linux",
         offers=[offer for offer in offers if law is not None or not offer.ours],
         streams=int(shown.flow.get("streams", 1)),
         most_streams=flows or max(remedy.STREAMS),
     )
+    if read.summary["iperf3"]["target_bps"]:
+        limit = read.summary["iperf3"]["target_bps"] / 1e6
+        notes.insert(0, f"The test was to send at most {limit:.4g} Mbit/s (-b); try it without.")
     if not told:
         notes.insert(0, f"The law {name} is not known here; cubic was simulated.")
     if json:

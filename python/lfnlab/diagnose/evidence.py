@@ -7,7 +7,7 @@ the tool does not tell.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -78,6 +78,36 @@ class Evidence:
     def lengths_s(self) -> Floats:
         """Time that each row covers."""
         return np.diff(self.edges_s)
+
+    def coarser(self, step_s: float) -> Evidence:
+        """The same in rows of at least this time: sums, mean rates, and the last known levels."""
+        count = self.lengths_s.size
+        group = np.floor((self.edges_s[1:] - self.edges_s[0]) / step_s - 1e-6)
+        ends = np.flatnonzero(np.diff(group, append=np.inf))
+        if ends.size == count:
+            return self
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        place = np.repeat(np.arange(ends.size), ends - starts + 1)
+
+        def total(values: Floats) -> Floats:
+            told = np.isfinite(values)
+            known = np.bincount(place, told, minlength=ends.size) > 0
+            sums = np.bincount(place, np.where(told, values, 0.0), minlength=ends.size)
+            return np.where(known, sums, np.nan)
+
+        def level(values: Floats) -> Floats:
+            last = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(count), -1))
+            at = last[ends]
+            return np.where(at >= starts, values[at], np.nan)
+
+        sums = ("retransmits", "busy_s", "rwnd_limited_s", "sndbuf_limited_s", "acks")
+        changed: dict[str, Any] = {}
+        for name in self.__dataclass_fields__:
+            if name not in ("flow", "edges_s", "goodput_bps"):
+                changed[name] = (total if name in sums else level)(getattr(self, name))
+        edges = np.concatenate([self.edges_s[:1], self.edges_s[1:][ends]])
+        moved = total(self.goodput_bps * self.lengths_s)
+        return replace(self, edges_s=edges, goodput_bps=moved / np.diff(edges), **changed)
 
     @property
     def min_rtt_s(self) -> float:

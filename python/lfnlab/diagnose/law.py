@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lfnlab import _core
-from lfnlab.diagnose.path import FULL
+from lfnlab.diagnose.path import FULL, step_s
 from lfnlab.scenario.elements import Change
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ ALIKE = 0.15
 NONE_SIMULATED, NONE_AT_RANDOM, NONE_REPLAYED = 0.6, 1.0, 0.3
 """A law on its own path is nearer than this but once in twenty: simulated; so with losses at random
 beside; replayed."""
+UNMOVED = 0.95
+"""Of the window is left after a loss: of window-based laws Scalable keeps the most, 0.875."""
 TIE, TIE_PART = 0.01, 0.02
 """Scores that differ by less are equal: a hundredth of a window is a segment or less."""
 MOST_APART = 1.5
@@ -117,6 +119,15 @@ class _Window:
         grew = np.flatnonzero(self.segments[1:] > 1.3 * self.segments[:-1])
         return min(int(grew[-1]) + 2 if grew.size else 1, self.segments.size - 1)
 
+    @property
+    def kept(self) -> float:
+        """The part of the window that is left after a loss, in the middle of the losses."""
+        left = [
+            np.nanmin(self.segments[row : row + 4], initial=np.inf) / self.segments[row - 1]
+            for row in self.starts[1:]
+        ]
+        return float(np.nanmedian(left)) if left else 0.0
+
     def known(self) -> NDArray[np.bool_]:
         """Rows to compare."""
         rows: NDArray[np.bool_] = np.isfinite(self.segments) & (self.segments > 0)
@@ -133,6 +144,7 @@ def rank(evidence: Evidence, fit: Fit, laws: Sequence[str] = LAWS) -> Ranking:
         laws: laws of the registry to compare; Linux's variant where there is one.
     """
     per_s = fit.rate_bps.value / 8 / fit.wire_bytes
+    evidence = evidence.coarser(step_s(evidence))
     seen = _Window(evidence, min(fit.duration_s, MOST_PACKETS / per_s))
     if seen.known().sum() < LEAST_ROWS:
         how = f"fewer than {LEAST_ROWS} samples after the start; measure longer, or more often"
@@ -141,8 +153,16 @@ def rank(evidence: Evidence, fit: Fit, laws: Sequence[str] = LAWS) -> Ranking:
     simulated = _simulated(seen, fit, laws, losses)
     best = min(simulated, key=lambda law: simulated[law])
     replayed = len(losses) >= RANDOM and simulated[best] > ALIKE and best != "bbr"
+    scores = simulated
+    if replayed and "bbr" in laws and seen.kept >= UNMOVED:
+        how = (
+            f"{len(losses)} losses at random, after which the window stays: BBR alone ignores them"
+        )
+        return Ranking(("bbr",), False, simulated, how)
     if replayed:
         scores = {law: _replayed(seen, law) for law in laws if law != "bbr"}
+        replayed = min(scores.values()) < np.inf
+    if replayed:
         how = f"{len(losses)} losses at random, replayed into each law's code"
     else:
         scores = simulated

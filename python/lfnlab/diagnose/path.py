@@ -33,6 +33,8 @@ MOST_PACKET_BYTES, MOST_NS = 64_000, 2_592_000 * 10**9
 QUEUE_PACKETS, QUEUE_PART, QUEUE_S = 3, 0.03, 3e-4
 """A queue stands where the RTT exceeds the smallest by so many packets' time, this part of it, and
 this time: less is the jitter of hosts."""
+STEP_S, LEAST_ROWS = 0.1, 50
+"""Time of a sample, and samples that a short transfer has."""
 HELD_PART = 0.1
 """The same part for a flow that something else holds back: its RTT must tell more."""
 NEAR = 0.9
@@ -61,6 +63,8 @@ ASSUMED_BDP = 1.0
 """The buffer, where a flow does not show one."""
 HOLDING = ("receive-window", "send-buffer", "application", "pacing", "slow-start", "ack-path")
 """Causes that say nothing of the link's rate."""
+UNSURE = ("pacing", "policer")
+"""Causes that a law which avoids queues, or random losses, look like: only if they are certain."""
 
 
 @dataclass(frozen=True)
@@ -339,6 +343,11 @@ def _part(seconds: Floats, evidence: Evidence) -> float:
     return float(np.nansum(seconds)) / max(float(evidence.lengths_s.sum()), 1e-9)
 
 
+def step_s(evidence: Evidence) -> float:
+    """Time of a sample in which a rate and a window show: shorter ones show single packets."""
+    return min(STEP_S, float(evidence.edges_s[-1] - evidence.edges_s[0]) / LEAST_ROWS)
+
+
 def fit(evidence: Evidence, diagnosis: Any = None) -> Fit:
     """The path that a flow shows, with what it does not show assumed.
 
@@ -351,6 +360,9 @@ def fit(evidence: Evidence, diagnosis: Any = None) -> Fit:
         UsageError: nothing arrived, or the tool tells no rate.
     """
     cause = getattr(diagnosis, "cause", "") or ""
+    if cause in UNSURE and not getattr(diagnosis, "certain", True):
+        cause = ""
+    evidence = evidence.coarser(step_s(evidence))
     shown = _Shown(evidence, str(cause))
     packet = min(MOST_PACKET_BYTES, round(evidence.segment_bytes) + HEADERS_BYTES)
     goodput_bps = float(np.nansum(evidence.goodput_bps * shown.lengths_s) / shown.seconds)
@@ -435,7 +447,8 @@ def _rate(shown: _Shown, policer: Policer | None) -> tuple[Estimate, Estimate]:
     near = np.abs(rates - middle) <= MOST_APART * middle
     value = float(np.average(rates[near], weights=lengths[near]))
     half = max(0.005 * value, 1.57 * (high - low) / math.sqrt(rates.size))
-    how = f"what was acknowledged in {rates.size:,} samples while a queue stood, with headers"
+    samples = "1 sample" if rates.size == 1 else f"{rates.size:,} samples"
+    how = f"what was acknowledged in {samples} while a queue stood, with headers"
     alone = Estimate(
         0.0, 0.0, high - low, "none seen: with a queue the flow's rate is constant", "", True
     )
