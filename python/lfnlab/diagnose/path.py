@@ -48,6 +48,8 @@ LEAST_S, LEAST_RTTS = 1.0, 10
 """In this time an ACK that ends a recovery, of all that waited for it, is no rate."""
 RECOVERY_RTTS = 2
 """After the last segment sent again: until its ACK, and those of what followed."""
+BURST = 3
+"""An episode that loses so many times what is usual overflows a queue: random losses come alone."""
 ENOUGH = 10
 """Samples in which a rate is not by chance."""
 START_GROWTH = 1.3
@@ -271,7 +273,10 @@ class _Shown:
         if self.is_written:
             return float(self.evidence.flow["goodput_bps"]) * self.wire_bytes / segment
         if self.clean.sum() >= ENOUGH:
-            return float(np.quantile(self.rates_bps[self.clean], 0.9))
+            # Slow start may have filled the link, once.
+            start = self.rates_bps[self.clean & (np.cumsum(self.lossy) == 0)]
+            usual = float(np.quantile(self.rates_bps[self.clean], 0.9))
+            return max(usual, float(start.max(initial=0.0)))
         window_s = max(LEAST_S, LEAST_RTTS * _median(self.evidence.rtt_s))
         ends = self.evidence.edges_s[1:]
         moved = np.nan_to_num(self.evidence.goodput_bps) * self.lengths_s
@@ -518,7 +523,7 @@ def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate) -> Estimate:
         how = f"{stood}; it overflowed, perhaps between two samples"
         return Estimate(packets, packets, math.inf, how, "least")
     how = f"{stood} and did not overflow"
-    if packets >= assumed:
+    if packets >= assumed or (queues >= NEAR * np.nanmax(queues, initial=0.0)).sum() > 1:
         return Estimate(packets, packets, math.inf, how, "least")
     how += "; one bandwidth-delay product, which is more"
     return Estimate(assumed, packets, math.inf, how, "least", False)
@@ -542,7 +547,8 @@ def _loss(shown: _Shown, policer: Policer | None) -> Estimate:
         later = max(1.0, float(moved[-1] - moved[last]))
         alike = float(lost[1:][at_random[1:]].sum()) * float(moved[last]) / later
         at_random[0] = lost[0] <= alike + 3 * math.sqrt(alike) + 3
-    count = float(lost[at_random].sum())
+    usual = float(np.median(lost[at_random])) if at_random.any() else 0.0
+    count = float(np.minimum(lost, BURST * usual)[at_random].sum())
     # 95 % of a Poisson count, from its square root.
     low = max(0.0, math.sqrt(count) - 1) ** 2 / sent
     high = (math.sqrt(count) + 1) ** 2 / sent + 2 / sent

@@ -153,7 +153,7 @@ def test_a_file_of_iperf3_gets_remedies_and_no_wrong_rate(known: Known, lfn: Lfn
     if known.cause in ("window", "send buffer", "application"):
         assert rate["bound"] == "least"
         assert rate["value"] < 0.7 * known.rate_bps
-        assert "rate    at least" in said
+        assert "path, rate: at least" in said
     assert rate["value"] <= 1.03 * known.rate_bps
     assert "large enough" not in said
     assert "lfn changes nothing" in said
