@@ -12,11 +12,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path as FilePath
 from typing import Any
 
 from lfnlab import _core
+from lfnlab.diagnose import causes, law, path
 from lfnlab.formats import capture
 
 from .score import FAULTS, shown
@@ -94,9 +94,9 @@ def ranked(file: FilePath) -> dict[str, Any]:
     """The laws that come first for a capture; none if none fits."""
     try:
         seen = shown(file)
-        told = import_module("lfnlab.diagnose.causes").diagnose(seen)
-        fit = import_module("lfnlab.diagnose.path").fit(seen, told)
-        ranking = import_module("lfnlab.diagnose.law").rank(seen, fit)
+        told = causes.diagnose(seen)
+        fit = path.fit(seen, told)
+        ranking = law.rank(seen, fit)
     except FAULTS as error:
         return {"first": [], "is_none": False, "failed": repr(error)}
     first = [name.partition(":")[0] for name in ranking.first]
@@ -146,8 +146,8 @@ def what_if(seed: int, cache: FilePath, count: int = JUDGED) -> dict[str, Any]:
         file = captured(setting, cache)
         try:
             seen = shown(file)
-            told = import_module("lfnlab.diagnose.causes").diagnose(seen)
-            fit = import_module("lfnlab.diagnose.path").fit(seen, told)
+            told = causes.diagnose(seen)
+            fit = path.fit(seen, told)
         except FAULTS as error:
             rows.append({"law": law, "failed": repr(error), "is_lossy": setting.loss > 0})
             continue

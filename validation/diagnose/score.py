@@ -10,10 +10,12 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.diagnose import causes as diagnosing
+from lfnlab.diagnose import path as fitting
+from lfnlab.diagnose import sources
 from lfnlab.errors import LabError
 
 from .transfers import Transfer, draw
@@ -73,9 +75,7 @@ def shown(file: FilePath) -> Evidence:
     Raises:
         LabError: it cannot be read.
     """
-    sources = import_module("lfnlab.diagnose.sources")
-    seen: Evidence = sources.transfers([sources.read(file)])[0].shown
-    return seen
+    return sources.transfers([sources.read(file)])[0].shown
 
 
 def cause(one: Brought) -> dict[str, Any]:
@@ -90,19 +90,19 @@ def cause(one: Brought) -> dict[str, Any]:
     }
     try:
         seen = shown(transfer.files[one.kind])
-        told = import_module("lfnlab.diagnose.causes").diagnose(seen)
+        told = diagnosing.diagnose(seen)
     except FAULTS as error:
         return row | {"failed": repr(error), "said": UNDECIDED, "certain": False, "next": None}
     shares = {name: round(share, 3) for name, share in told.shares.items()}
     said = {"said": told.cause, "certain": told.certain, "next": told.next, "shares": shares}
     try:
-        fit = import_module("lfnlab.diagnose.path").fit(seen, told)
+        fit = fitting.fit(seen, told)
     except FAULTS as error:
         return row | said | {"failed": repr(error)}
     return row | said | {"path": path(transfer, fit)}
 
 
-def path(transfer: Transfer, fit: Any) -> dict[str, Any]:
+def path(transfer: Transfer, fit: fitting.Fit) -> dict[str, Any]:
     """Relative errors of what was fitted, and whether bounds hold; null: it was assumed."""
     truths = {"rate_bps": transfer.path.rate_bps, "rtt_s": transfer.path.rtt_s}
     truths["buffer_packets"] = transfer.path.buffer_packets
