@@ -19,6 +19,7 @@ import numpy as np
 
 from lfnlab import _core
 from lfnlab.advise import host, text
+from lfnlab.advise.choices import of_host
 from lfnlab.advise.path import MOST_WINDOW_BYTES
 from lfnlab.diagnose import evidence
 from lfnlab.diagnose.result import HEADINGS, path_lines
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lfnlab.advise.choices import Offer
     from lfnlab.diagnose.evidence import Evidence
     from lfnlab.diagnose.path import Fit
+    from lfnlab.diagnose.result import Examination
     from lfnlab.formats.measurement import Measurement
 
 CASES = 5
@@ -86,6 +88,11 @@ class Remedy:
         """In the middle."""
         return float(np.median(self.gains))
 
+    @property
+    def may_gain(self) -> bool:
+        """On some path it gives more."""
+        return max(self.gains) >= SAME
+
     def to_json(self) -> dict[str, Any]:
         """Numbers and lines."""
         return {
@@ -133,6 +140,34 @@ class Remedies:
         }
 
 
+def after(found: Examination, offers: Sequence[Offer]) -> tuple[Remedies | None, list[str]]:
+    """Remedies for a diagnosed transfer, and notes; None where no path was fitted to it.
+
+    Args:
+        found: the examination of its files.
+        offers: laws that the sender can have.
+    """
+    if found.likely is None:
+        return None, []
+    first = found.law.first if found.law is not None else ()
+    law = of_sender(first[0]) if len(first) == 1 else None
+    notes = [] if law else ["Its law is not known, or not here; cubic was simulated."]
+    made = remedies(
+        found.likely,
+        found.main.diagnosis,
+        law=law or "cubic:linux",
+        offers=offers,
+        streams=len(found.flows),
+    )
+    return made, notes
+
+
+def of_sender(name: str) -> str | None:
+    """A law by its name in Linux or in the registry, as a scenario has it; None if not here."""
+    known = [offer for offer in of_host([name])[0] if not offer.ours]
+    return known[0].law if known else None
+
+
 def measured(measurement: Measurement, file: str) -> Evidence:
     """The flow of a TCP test, parallel streams together; of a test both ways the forward ones.
 
@@ -156,52 +191,9 @@ def measured(measurement: Measurement, file: str) -> Evidence:
     if sum(goodputs) <= 0.0:
         raise UsageError(f"{file}: intervals: no byte was transferred; measure again")
     try:
-        return together([evidence.of(measurement, flow["id"]) for flow in streams])
+        return evidence.together([evidence.of(measurement, flow["id"]) for flow in streams])
     except UsageError as error:
         raise UsageError(f"{file}: {error}; measure longer, or more often (-i 0.1)") from None
-
-
-def together(shown: Sequence[Evidence]) -> Evidence:
-    """Parallel streams as one flow: sums, and the mean RTT.
-
-    Raises:
-        UsageError: their samples are of different times.
-    """
-    first = shown[0]
-    if len(shown) == 1:
-        return first
-    size = min(one.rtt_s.size for one in shown)
-    edges = first.edges_s[: size + 1]
-    if any(not np.allclose(one.edges_s[: size + 1], edges, atol=0.1) for one in shown):
-        raise UsageError("the streams have samples of different times; give one of them")
-
-    def total(name: str) -> Any:
-        return np.sum([getattr(one, name)[:size] for one in shown], axis=0)
-
-    summed: tuple[str, ...] = (
-        "goodput_bps",
-        "cwnd_bytes",
-        "ssthresh_bytes",
-        "inflight_bytes",
-        "window_bytes",
-    )
-    summed += ("unsent_bytes", "pacing_bps", "retransmits")
-    kept = ("app_limited", "busy_s", "rwnd_limited_s", "sndbuf_limited_s")
-    flows = [one.flow for one in shown]
-    flow: dict[str, Any] = {**first.flow}
-    for key in ("goodput_bps", "delivered_bytes", "written_bytes"):
-        told = [one.get(key) for one in flows]
-        flow[key] = None if None in told else sum(told)
-    least = [one["min_rtt_s"] for one in flows if one.get("min_rtt_s")]
-    flow |= {"min_rtt_s": min(least, default=None), "streams": len(shown)}
-    return replace(
-        first,
-        flow=flow,
-        edges_s=edges,
-        rtt_s=np.mean([one.rtt_s[:size] for one in shown], axis=0),
-        **{name: total(name) for name in summed},
-        **{name: getattr(first, name)[:size] for name in kept},
-    )
 
 
 def remedies(
@@ -230,8 +222,11 @@ def remedies(
     tried = _possible(fit)
     before = _goodputs([(path, now) for path in tried], law)
     apart = np.abs(np.log(before / max(fit.goodput_bps, 1.0)))
-    nearest = np.argsort(apart, kind="stable")[:CASES]
-    kept = sorted(nearest[apart[nearest] <= max(math.log(ALIKE), float(apart.min()))])
+    order = np.argsort(apart, kind="stable")
+    nearest = [int(at) for at in order if apart[at] <= max(math.log(ALIKE), float(apart.min()))]
+    # A path of each rate first: where the rate is a bound, the transfer does not tell them apart.
+    each = list({tried[at].rate_bps.value: at for at in reversed(nearest)}.values())
+    kept = sorted([*each, *(at for at in nearest if at not in each)][:CASES])
     paths, before = [tried[at] for at in kept], before[kept]
     is_alike = float(apart.min()) <= math.log(UNLIKE)
     changes = [*_implied(fit, paths, cause)]
@@ -243,7 +238,7 @@ def remedies(
         for change, row in zip(changes, goodputs.reshape(-1, len(paths)), strict=True)
     ]
     found.sort(key=lambda remedy: -round(remedy.gain, 2))
-    found.sort(key=lambda remedy: not (remedy.change.implied and remedy.gain >= SAME))
+    found.sort(key=lambda remedy: not (remedy.change.implied and remedy.may_gain))
     now_bps = tuple(map(float, before))
     following = getattr(diagnosis, "next", None)
     return Remedies(
@@ -387,17 +382,27 @@ def lines(found: Remedies, file: str, notes: Sequence[str] = ()) -> Iterator[str
     yield f"cause: {found.cause}, {certainty}"
     yield from path_lines(fit)
     yield ""
+    yield from ranked(found)
+    if found.next is not None:
+        yield f"next: {found.next}"
+    yield from notes
+
+
+def ranked(found: Remedies) -> Iterator[str]:
+    """The remedies as text, without cause and path."""
     number = len(found.now_bps)
     paths = "1 path" if number == 1 else f"{number} paths"
-    yield (
-        f"Simulated on {paths} within these bounds; as it was: {_range(found.now_bps, text.rate)}."
-    )
+    said = "" if found.certain or found.cause == "undecided" else f", if the cause is {found.cause}"
+    now = _range(found.now_bps, text.rate)
+    yield f"Simulated on {paths} within these bounds{said}; as it was: {now}."
     if not found.is_alike:
         yield (
             "That is not the measured goodput: the fit does not explain the transfer, so other "
             "laws and more streams were not tried."
         )
-    useful = [remedy for remedy in found.ranked if remedy.gain >= SAME]
+    useful = [
+        one for one in found.ranked if one.gain >= SAME or (one.change.implied and one.may_gain)
+    ]
     if not useful:
         yield "No remedy that was tried gives more."
     for number, remedy in enumerate(useful, 1):
@@ -406,13 +411,10 @@ def lines(found: Remedies, file: str, notes: Sequence[str] = ()) -> Iterator[str
             f"{_range(remedy.goodputs_bps, text.rate)}"
         )
         yield from (f"     {line}" for line in remedy.change.type_)
-    rest = [remedy.change.name for remedy in found.ranked if remedy.gain < SAME]
+    rest = [one.change.name for one in found.ranked if one not in useful]
     if rest and useful:
         yield f"No gain: {', '.join(rest)}."
-    if found.next is not None:
-        yield f"next: {found.next}"
     yield "lfn changes nothing: type the lines, as root."
-    yield from notes
 
 
 def _times(gain: float) -> str:

@@ -79,7 +79,7 @@ def advise(
     with naming_options():
         path.check()
     size = room.bytes_of(bytes_, path)
-    offers, notes = _offers(law)
+    offers, notes = offers_of(law)
     neighbour = None if beside is None else _neighbour(beside)
     with naming_options(), bar() as progress:
         search = room.Search(
@@ -139,16 +139,16 @@ def _remedies(
     read = iperf3.read(file)
     shown = remedy.measured(read, str(file))
     diagnosis = causes.diagnose(shown)
-    found = fit(shown, diagnosis)
+    found = fit(shown, diagnosis, is_right=True)
     with naming_options():
         found = given(found, rate=rate, rtt=rtt, buffer=buffer, loss=loss)
     name = str(shown.flow["law"])
-    offers, notes = _offers(law)
-    told = [offer.law for offer in room.of_host([name])[0] if offer.name == name]
+    offers, notes = offers_of(law)
+    told = remedy.of_sender(name)
     result = room.remedies(
         found,
         diagnosis,
-        law=told[0] if told else "cubic:linux",
+        law=told or "cubic:linux",
         offers=[offer for offer in offers if law is not None or not offer.ours],
         streams=int(shown.flow.get("streams", 1)),
         most_streams=flows or max(remedy.STREAMS),
@@ -165,7 +165,8 @@ def _remedies(
     return OK
 
 
-def _offers(law: str | None) -> tuple[list[Offer], list[str]]:
+def offers_of(law: str | None) -> tuple[list[Offer], list[str]]:
+    """The laws of ``--law``, or those of this host, and notes."""
     from lfnlab import advise as room
 
     if law is not None:

@@ -6,7 +6,7 @@ the tool does not tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -209,3 +209,46 @@ def _goodput(edges: Floats, ends: Floats, rates: Floats, gained: Floats) -> Floa
     at = np.searchsorted(ends, edges[1:] - 1e-9).clip(0, ends.size - 1)
     told: Floats = rates[at].astype(np.float64)
     return told
+
+
+def together(shown: Sequence[Evidence]) -> Evidence:
+    """Parallel streams as one flow: sums, and the mean RTT.
+
+    Raises:
+        UsageError: their samples are of different times.
+    """
+    first = shown[0]
+    if len(shown) == 1:
+        return first
+    size = min(one.rtt_s.size for one in shown)
+    edges = first.edges_s[: size + 1]
+    if any(not np.allclose(one.edges_s[: size + 1], edges, atol=0.1) for one in shown):
+        raise UsageError("the streams have samples of different times; give one of them")
+
+    def total(name: str) -> Any:
+        return np.sum([getattr(one, name)[:size] for one in shown], axis=0)
+
+    summed: tuple[str, ...] = (
+        "goodput_bps",
+        "cwnd_bytes",
+        "ssthresh_bytes",
+        "inflight_bytes",
+        "window_bytes",
+    )
+    summed += ("unsent_bytes", "pacing_bps", "retransmits")
+    kept = ("app_limited", "busy_s", "rwnd_limited_s", "sndbuf_limited_s")
+    flows = [one.flow for one in shown]
+    flow: dict[str, Any] = {**first.flow}
+    for key in ("goodput_bps", "delivered_bytes", "written_bytes"):
+        told = [one.get(key) for one in flows]
+        flow[key] = None if None in told else sum(told)
+    least = [one["min_rtt_s"] for one in flows if one.get("min_rtt_s")]
+    flow |= {"min_rtt_s": min(least, default=None), "streams": len(shown)}
+    return replace(
+        first,
+        flow=flow,
+        edges_s=edges,
+        rtt_s=np.mean([one.rtt_s[:size] for one in shown], axis=0),
+        **{name: total(name) for name in summed},
+        **{name: getattr(first, name)[:size] for name in kept},
+    )

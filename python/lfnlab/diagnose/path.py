@@ -353,19 +353,20 @@ def step_s(evidence: Evidence) -> float:
     return min(STEP_S, float(evidence.edges_s[-1] - evidence.edges_s[0]) / LEAST_ROWS)
 
 
-def fit(evidence: Evidence, diagnosis: Any = None) -> Fit:
+def fit(evidence: Evidence, diagnosis: Any = None, *, is_right: bool = False) -> Fit:
     """The path that a flow shows, with what it does not show assumed.
 
     Args:
         evidence: the flow.
         diagnosis: what limited it (:func:`lfnlab.diagnose.causes.diagnose`), where known. Without
             it the tool's own counts tell what held the flow back.
+        is_right: take its cause as right also where it is not certain.
 
     Raises:
         UsageError: nothing arrived, or the tool tells no rate.
     """
     cause = getattr(diagnosis, "cause", "") or ""
-    if cause in UNSURE and not getattr(diagnosis, "certain", True):
+    if cause in UNSURE and not (is_right or getattr(diagnosis, "certain", True)):
         cause = ""
     evidence = evidence.coarser(step_s(evidence))
     shown = _Shown(evidence, str(cause))

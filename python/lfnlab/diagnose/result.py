@@ -11,6 +11,7 @@ import numpy as np
 
 from lfnlab.diagnose import causes, law, path, sources
 from lfnlab.diagnose.causes import Diagnosis
+from lfnlab.diagnose.evidence import together
 from lfnlab.diagnose.names import CAUSES, UNDECIDED
 from lfnlab.errors import UsageError
 
@@ -69,8 +70,10 @@ class Examination:
     main: Found
     """The largest flow with this cause."""
     fit: path.Fit | None
+    likely: path.Fit | None
+    """The path if the cause is right, where it is not certain."""
     law: law.Ranking | None
-    """None with several flows, or without a path."""
+    """None without a path, and with several flows whose law no file names."""
     notes: tuple[str, ...]
     is_anonymous: bool = False
     left_out: int = 0
@@ -110,14 +113,7 @@ def examine(
     cause = max(parts, key=lambda name: parts[name])
     own = [one for one in flows if one.diagnosis.cause == cause]
     certain = parts[cause] > 1 - PART and all(one.diagnosis.certain for one in own)
-    notes: list[str] = []
-    fit, ranking = None, None
-    if len(flows) == 1:
-        fit, ranking, notes = _fitted(own[0])
-    else:
-        notes.append(
-            f"{len(flows)} flows: the path is fitted to one flow alone, so it is not here."
-        )
+    fit, likely, ranking, notes = _fitted(flows)
     for source in read:
         notes += source.measured.summary["notes"]
     return Examination(
@@ -127,6 +123,7 @@ def examine(
         certain,
         own[0],
         fit,
+        likely,
         ranking,
         tuple(dict.fromkeys(notes)),
         anonymous,
@@ -138,16 +135,32 @@ def examine(
     )
 
 
-def _fitted(found: Found) -> tuple[path.Fit | None, law.Ranking | None, list[str]]:
-    shown = found.transfer.shown
+def _fitted(
+    flows: Sequence[Found],
+) -> tuple[path.Fit | None, path.Fit | None, law.Ranking | None, list[str]]:
+    """The path below the flows, and their law; parallel streams are taken together."""
+    first = flows[0].transfer.shown
+    ways = {one.transfer.shown.flow["direction"] for one in flows}
+    if len(ways) > 1:
+        return (
+            None,
+            None,
+            None,
+            ["The flows go both ways: the path is not fitted to them together."],
+        )
     try:
-        fit = path.fit(shown, found.diagnosis)
+        shown = together([one.transfer.shown for one in flows])
+        diagnosis = flows[0].diagnosis if len(flows) == 1 else causes.diagnose(shown)
+        fit = path.fit(shown, diagnosis)
+        likely = path.fit(shown, diagnosis, is_right=True)
     except (UsageError, ZeroDivisionError) as error:
-        return None, None, [f"The path is not fitted: {error}."]
-    named = shown.flow.get("law")
+        return None, None, None, [f"The path is not fitted: {error}."]
+    named = first.flow.get("law")
+    if len(flows) > 1 and named in (None, *UNNAMED):
+        return fit, likely, None, []
     if named in (None, *UNNAMED):
-        return fit, law.rank(shown, fit), []
-    return fit, law.Ranking((str(named),), False, {}, "the file names it"), []
+        return fit, likely, law.rank(shown, fit), []
+    return fit, likely, law.Ranking((str(named),), False, {}, "the file names it"), []
 
 
 def to_json(found: Examination) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from lfnlab.printable import line
 from lfnlab.results.output import MARK
 
 if TYPE_CHECKING:
+    from lfnlab.advise import Remedies
     from lfnlab.diagnose.cells import Cells
     from lfnlab.diagnose.evidence import Floats
     from lfnlab.diagnose.result import Examination
@@ -47,8 +48,8 @@ _LEAST_LETTERS = 0.04
 _MOST_ROWS = 200
 
 
-def page(found: Examination) -> str:
-    """The page of an examination."""
+def page(found: Examination, remedies: Remedies | None = None) -> str:
+    """The page of an examination, with what other settings would give."""
     own = found.main.diagnosis
     title = "What limited the transfer"
     body = [
@@ -79,6 +80,7 @@ def page(found: Examination) -> str:
         "<h2>Intervals</h2>",
         _intervals(found),
         *_path(found),
+        *_remedies(remedies),
         *_flows(found),
         "<h2>Evidence</h2>",
         _files(found),
@@ -228,6 +230,24 @@ def _path(found: Examination) -> Iterator[str]:
             f'<td class="prose">{_text(result.law_line(found.law))}</td>'
         )
     yield table([("quantity", True), ("value", True), ("how", True)], rows)
+
+
+def _remedies(found: Remedies | None) -> Iterator[str]:
+    if found is None or not found.ranked:
+        return
+    rows = [
+        f'<td class="text">{_text(one.change.name)}</td><td>{one.gain:.2f}</td>'
+        f"<td>{min(one.gains):.2f} to {max(one.gains):.2f}</td>"
+        f"<td>{float(np.median(one.goodputs_bps)) / 1e6:.4g}</td>"
+        f'<td class="text">{"<br>".join(f"<code>{_text(x)}</code>" for x in one.change.type_)}</td>'
+        for one in found.ranked
+    ]
+    headings = [("change", True), ("times the goodput", False), ("range", False)]
+    number = len(found.now_bps)
+    paths = "1 path" if number == 1 else f"{number} paths"
+    yield "<h2>Other settings, simulated</h2>"
+    yield f"<p>On {paths} within these bounds. Nothing is applied.</p>"
+    yield table([*headings, ("Mbit/s", False), ("to type, as root", True)], rows)
 
 
 def _flows(found: Examination) -> Iterator[str]:
