@@ -11,7 +11,8 @@ import pytest
 
 from lfnlab.formats import capture
 from validation import outcome
-from validation.diagnose import draw
+from validation.diagnose import draw, score
+from validation.diagnose.__main__ import kept
 from validation.diagnose.emulated import scripts
 from validation.diagnose.settings import (
     CAUSES,
@@ -84,3 +85,22 @@ def test_settings_of_the_emulator_are_what_its_host_can_do() -> None:
         assert ("tcp_wmem" in near) == ("send-buffer" in causes)
         assert (setting.receive_window_b or EMULATED_LEAST_B) >= EMULATED_LEAST_B
         assert f"-C {setting.law}" in near
+
+
+def test_verdicts_and_the_kept_rows() -> None:
+    row = {"cause": "policer", "kind": "ss", "next": "tcpdump", "certain": False}
+    said = {"policer": "right", "pacing": "wrong", score.UNDECIDED: "undecided"}
+    assert {word: score.verdict(row | {"said": word}) for word in said} == said
+    certain = row | {"said": "pacing", "certain": True}
+    assert score.verdict(certain) == "wrong and certain"
+    silent = row | {"said": score.UNDECIDED, "next": None}
+    assert score.verdict(silent) == "undecided without next"
+    paused = row | {"cause": "application", "said": "pacing"}
+    assert [score.verdict(paused | {"kind": kind}) for kind in ("ss", "iperf3")] == [
+        *("wrong", "right")
+    ]
+    rows = [{"verdict": "right"}, {"verdict": "wrong", "shares": {}, "name": "a"}]
+    assert kept({"counts": {"right": 1}, "rows": rows}) == {
+        "counts": {"right": 1},
+        "rows": [{"verdict": "wrong", "name": "a"}],
+    }

@@ -19,6 +19,8 @@ from . import large, laws, score
 from .transfers import CACHE, Transfer, draw
 
 LAST = FilePath(__file__).parents[1] / "reference" / "diagnose.json"
+#: Left out of the kept scores.
+DETAILS = ("kind", "next", "path", "shares")
 PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "causes": lambda given: score.causes(given.seed, given.count, given.cache),
     "laws": lambda given: laws.of_laws(given.seed, given.cache, given.most),
@@ -40,12 +42,15 @@ def line(transfer: Transfer) -> str:
 
 
 def kept(result: Any) -> Any:
-    """The result without the rows that are right."""
+    """The result without the rows that are right, and without what draws and answers repeat."""
     if isinstance(result, dict):
-        return {key: kept(value) for key, value in result.items()}
+        return {key: kept(value) for key, value in result.items() if key not in DETAILS}
     if not isinstance(result, list):
         return result
-    return [row for row in result if not (row.get("right") or row.get("verdict") == "right")]
+    if not all(isinstance(row, dict) for row in result):
+        return result
+    right = [row.get("right") or row.get("verdict") == "right" for row in result]
+    return [kept(row) for row, is_right in zip(result, right, strict=True) if not is_right]
 
 
 def record(part: str, seed: int, result: dict[str, Any]) -> None:

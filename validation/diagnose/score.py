@@ -136,7 +136,8 @@ def causes(seed: int, count: int, cache: FilePath) -> dict[str, Any]:
         row = cause(one)
         rows.append(row | {"verdict": verdict(row)})
         print(line(rows[-1]), flush=True)
-    return {"counts": dict(Counter(row["verdict"] for row in rows)), "rows": rows}
+    counts = dict(Counter(row["verdict"] for row in rows))
+    return {"counts": counts, "fitted": fitted(rows), "rows": rows}
 
 
 def line(row: dict[str, Any]) -> str:
@@ -186,6 +187,6 @@ def report(result: dict[str, Any]) -> str:
     for kind in dict.fromkeys(row["kind"] for row in rows):
         mine = Counter(row["verdict"] for row in rows if row["kind"] == kind)
         lines.append(f"{kind}: " + ", ".join(f"{word} {n}" for word, n in mine.most_common()))
-    for name, said in fitted(rows).items():
+    for name, said in result["fitted"].items():
         lines.append(f"{name}: " + json.dumps(said))
     return "\n".join(lines)
