@@ -86,7 +86,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         run(given)
-    except LabError as error:
+    except (LabError, OSError) as error:
         raise SystemExit(f"validation.diagnose: {error}") from None
 
 
