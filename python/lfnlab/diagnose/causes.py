@@ -294,13 +294,13 @@ _NEXT = {
     ),
     "random-loss": (
         "iperf3 -c HOST -u -b RATE -t 20",
-        "half of the goodput, and again with less: losses at each rate are random, losses above "
+        "at half of the goodput, and again with less: losses at each rate are random, losses above "
         "one rate alone are a policer's or a queue's",
     ),
     "policer": (
         "iperf3 -c HOST -u -b RATE -t 20",
-        "just below the goodput, and again a third higher: a policer loses nothing below its rate "
-        "and all that exceeds above, and no packet waits",
+        "at just below the goodput, and again a third higher: a policer loses nothing below its "
+        "rate and all that exceeds above, and no packet waits",
     ),
     "queue-overflow": (
         "tcpdump -i any -s 128 -w sender.pcap tcp",

@@ -122,7 +122,7 @@ def of(measurement: Measurement, flow: int) -> Evidence:
     """The evidence of the flow with this ``id``.
 
     Raises:
-        UsageError: the measurement has no such flow, or fewer than two samples of it.
+        UsageError: the measurement has no such flow, or too few samples of it.
     """
     import polars as pl
 
@@ -134,7 +134,8 @@ def of(measurement: Measurement, flow: int) -> Evidence:
     samples = samples.unique("t_s", keep="last", maintain_order=True)
     rates = measurement.goodput.filter(pl.col("flow") == flow).sort("t_s")
     times = samples["t_s"].to_numpy().astype(np.float64)
-    if times.size < 2:
+    start_s = float(entry.get("start_s") or 0.0)
+    if times.size < (1 if times.size and start_s < times[0] else 2):
         raise UsageError(f"flow {flow}: {times.size} samples; allowed: two or more")
     segment = float(entry.get("segment_bytes") or STANDARD_BYTES)
 
@@ -146,7 +147,6 @@ def of(measurement: Measurement, flow: int) -> Evidence:
         found: Floats = samples[name].cast(pl.Float64).fill_null(least).to_numpy()
         return found
 
-    start_s = float(entry.get("start_s") or 0.0)
     first_s = start_s if start_s < times[0] else 2 * times[0] - times[1]
     edges = np.concatenate([[max(0.0, first_s)], times])
     if edges[0] >= edges[1]:  # A first sample at the start: it covers no time.

@@ -96,9 +96,10 @@ def epochs(cells: Cells, free: Flags) -> Epochs:
 
 
 def _rates(cells: Cells) -> Floats:
-    """Rates by the window where it is told and short: what iperf3 writes comes in blocks."""
+    """Rates; by the window where they are of what iperf3 wrote, which comes in blocks."""
     by_window = np.fmin(cells.cwnd_bytes, cells.window_bytes) * 8 / cells.rtt_s
-    has_window = np.isfinite(cells.cwnd_bytes) & np.isfinite(by_window) & (not cells.is_coarse)
+    is_written = bool(cells.shown.flow.get("written_bytes")) and not cells.is_coarse
+    has_window = np.isfinite(cells.cwnd_bytes) & np.isfinite(by_window) & is_written
     found: Floats = np.where(has_window, by_window, cells.rate_bps)
     return found
 

@@ -223,6 +223,12 @@ def test_one_interval_is_never_certain() -> None:
     assert not causes.diagnose(shown).certain
 
 
+def test_a_test_of_one_interval_has_an_answer() -> None:
+    found = result.examine([DATA / "iperf3" / "short_client.json"])
+    assert not found.certain
+    assert found.next is not None
+
+
 def test_numbers_that_cannot_be_end_in_an_answer() -> None:
     for value in (0.0, 1e-300, 1e300, -5.0):
         shown = flow(
