@@ -123,7 +123,8 @@ def causes(cells: Cells, free: Flags, doubts: list[str]) -> Iterator[tuple[Flags
     without = free & ~queued[owner]
     waits_s = float(np.nanmedian(found.waits_s))
     long = usual >= 2 * QUEUE_SEGMENTS and waits_s >= max(SURE_S, SURE_PART * cells.base_s)
-    sure = queued.mean() >= 0.8 and found.begins.size >= FEW and long
+    # Samples of many RTTs hide a rate that changes, and ACKs that wait.
+    sure = queued.mean() >= 0.8 and found.begins.size >= FEW and long and not cells.is_coarse
     yield by_queue, "queue-overflow", by_queue & sure
     if _follows_window(cells, found, free):
         yield without, "queue-overflow", none
