@@ -28,6 +28,8 @@ QUEUE_SEGMENTS = 3.0
 """Packets that wait in a queue; fewer may be a burst of one ACK."""
 COARSE_RTTS = 6.0
 """In a longer cell a queue, or a slow start, comes and goes."""
+AT_ONCE = 50
+"""Segments that are lost together, as by a bucket that is empty."""
 LEAST_QUEUE_S, LEAST_SMOOTHED_S = 5e-4, 1e-3
 """Shorter is the noise of hosts, as packets show it and as a socket does."""
 MOST = 2000

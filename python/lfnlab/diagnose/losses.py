@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.diagnose.cells import BLOCK_BYTES, QUEUE_SEGMENTS
+from lfnlab.diagnose.cells import AT_ONCE, BLOCK_BYTES, QUEUE_SEGMENTS
 from lfnlab.diagnose.names import UNDECIDED
-from lfnlab.diagnose.steady import resumed, runs
+from lfnlab.diagnose.steady import is_bbr, resumed, runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,7 +159,11 @@ def _without_queue(cells: Cells, found: Epochs, which: Flags) -> tuple[str, bool
     rates = rates[1:] if rates.size > FEW else rates
     rates = rates[np.isfinite(rates)]
     if rates.size < FEW:
-        return ("random-loss", False) if rates.size else (UNDECIDED, False)
+        if not rates.size:
+            return UNDECIDED, False
+        # BBR fills a bucket once, and then keeps to its rate.
+        at_once = is_bbr(cells) and float(np.sum(found.lost[which])) >= AT_ONCE
+        return "policer" if at_once else "random-loss", False
     spread = float(np.std(rates) / np.mean(rates)) if np.mean(rates) > 0 else 0.0
     later = _rates(cells)[begin:]
     whole = float(np.nanstd(later) / np.nanmean(later)) if np.nanmean(later) > 0 else 0.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lfnlab.diagnose.cells import FULL, Cells
+from lfnlab.diagnose.cells import AT_ONCE, FULL, Cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,9 @@ def mark(cells: Cells, free: Flags, name: Setter) -> None:
             name(quiet & near & below, kind, strong=sure)
             name(free, kind, strong=False)
     # BBR paces, and its window is twice what it has in flight.
-    paces = str(cells.shown.flow.get("law") or "").startswith("bbr")
+    paces = is_bbr(cells)
+    if paces and ((np.nan_to_num(cells.retransmits) >= AT_ONCE) & ~cells.has_queue).any():
+        return  # A bucket was emptied, and it keeps to the bucket's rate from then on.
     if np.isfinite(cells.cwnd_bytes).any() and (not paces or not cells.has_flight):
         some = quiet & below & np.isfinite(cells.cwnd_bytes)
         _by_socket(cells, some & ~cells.has_queue if paces else some, name)
@@ -140,6 +142,11 @@ def _by_flight(cells: Cells, calm: Flags, name: Setter) -> None:
         which[part] = True
         is_set = _is_smooth(cells, begin, end)
         name(which, "pacing" if is_set else "send-buffer", strong=False)
+
+
+def is_bbr(cells: Cells) -> bool:
+    """Whether the file names a BBR."""
+    return str(cells.shown.flow.get("law") or "").startswith("bbr")
 
 
 def _kept(cells: Cells) -> tuple[str, bool]:
