@@ -123,8 +123,9 @@ def causes(cells: Cells, free: Flags, doubts: list[str]) -> Iterator[tuple[Flags
     without = free & ~queued[owner]
     waits_s = float(np.nanmedian(found.waits_s))
     long = usual >= 2 * QUEUE_SEGMENTS and waits_s >= max(SURE_S, SURE_PART * cells.base_s)
-    # Samples of many RTTs hide a rate that changes, and ACKs that wait.
-    sure = queued.mean() >= 0.8 and found.begins.size >= FEW and long and not cells.is_coarse
+    # At the receiver a queue of ACKs looks alike; samples of many RTTs hide a rate that changes.
+    is_shown = cells.shown.flow.get("captured_at") in (None, "sender") and not cells.is_coarse
+    sure = is_shown and queued.mean() >= 0.8 and found.begins.size >= FEW and long
     yield by_queue, "queue-overflow", by_queue & sure
     if _follows_window(cells, found, free):
         yield without, "queue-overflow", none
