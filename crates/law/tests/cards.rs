@@ -91,7 +91,7 @@ fn every_card_has_a_registry_line() {
 
 const JUMP: &str =
     "laws/cards/reno.md, line 5: no statement \"jump\"; allowed: ack, sample, rounds N, wait TIME, \
-                    loss KIND [hold], header PROTOCOL VALUE, open, undo, restart, expect FIELD VALUE [+-TOL]";
+                    loss KIND [hold], window W, header PROTOCOL VALUE, open, undo, restart, expect FIELD VALUE [+-TOL]";
 
 #[test]
 fn a_wrong_card_is_answered_with_card_and_line() {
