@@ -15,7 +15,8 @@ from measured_flow import evidence_of
 from known_iperf3 import KNOWN, Known
 from lfnlab import dumbbell
 from lfnlab.advise import named, remedies
-from lfnlab.advise.remedy import SAME, lines, together
+from lfnlab.advise.remedy import SAME, lines
+from lfnlab.diagnose.evidence import together
 from lfnlab.diagnose.path import fit, given
 from lfnlab.errors import UsageError
 from lfnlab.scenario.elements import Application, Policer
