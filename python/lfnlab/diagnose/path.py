@@ -450,7 +450,8 @@ def _rate(shown: _Shown, policer: Policer | None) -> tuple[Estimate, Estimate]:
             Estimate(top, top, math.inf, f"{how}; at least its most", "least"),
             Estimate(top - mean, 0.0, math.inf, how),
         )
-    near = np.abs(rates - middle) <= MOST_APART * middle
+    apart = np.abs(rates - middle)
+    near = apart <= max(MOST_APART * middle, float(apart.min()))  # Of two the middle is neither.
     value = float(np.average(rates[near], weights=lengths[near]))
     half = max(0.005 * value, 1.57 * (high - low) / math.sqrt(rates.size))
     samples = "1 sample" if rates.size == 1 else f"{rates.size:,} samples"

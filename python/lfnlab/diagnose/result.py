@@ -153,7 +153,7 @@ def _fitted(
         diagnosis = flows[0].diagnosis if len(flows) == 1 else causes.diagnose(shown)
         fit = path.fit(shown, diagnosis)
         likely = path.fit(shown, diagnosis, is_right=True)
-    except (UsageError, ZeroDivisionError) as error:
+    except UsageError as error:
         return None, None, None, [f"The path is not fitted: {error}."]
     named = first.flow.get("law")
     if len(flows) > 1 and named in (None, *UNNAMED):

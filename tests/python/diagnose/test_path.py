@@ -195,3 +195,14 @@ def test_two_rows_suffice_and_no_data_are_refused() -> None:
     assert_sane(fit(shown))
     with pytest.raises(UsageError, match="no byte was acknowledged"):
         fit(replace(shown, goodput_bps=np.zeros(shown.rtt_s.size)))
+
+
+def test_two_rates_of_a_busy_link_have_none_between() -> None:
+    """The median of two is neither, and nothing is near it."""
+    scenario, *_ = drawn(1)
+    shown = evidence_of(scenario)
+    for factor in (0.5, 0.8):
+        rates = shown.goodput_bps.copy()
+        rates[rates.size // 2 :] *= factor
+        found = fit(replace(shown, goodput_bps=rates))
+        assert 0 < found.rate_bps.value < 2 * float(shown.goodput_bps.max())
