@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from lfnlab.diagnose.names import CAUSES
 from lfnlab.formats import capture
 from validation import outcome
 from validation.diagnose import draw, score
 from validation.diagnose.__main__ import kept
 from validation.diagnose.emulated import scripts
 from validation.diagnose.settings import (
-    CAUSES,
     EMULATED_LAWS,
     EMULATED_LEAST_B,
     LACKS,

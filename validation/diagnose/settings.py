@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lfnlab import _core
+from lfnlab.diagnose.names import CAUSES
 from lfnlab.testbed.linux_laws import MODULES
 
 if TYPE_CHECKING:
@@ -40,18 +41,6 @@ if TYPE_CHECKING:
 
 Where = Literal["simulator", "linux", "emulator"]
 
-CAUSES = (
-    "receive-window",
-    "send-buffer",
-    "random-loss",
-    "queue-overflow",
-    "policer",
-    "pacing",
-    "application",
-    "slow-start",
-    "ack-path",
-    "path-change",
-)
 #: Pairs in turn: what always acts where nothing stronger does, and what comes or goes.
 STAYING = ("receive-window", "send-buffer", "pacing", "queue-overflow")
 COMING = ("random-loss", "path-change")

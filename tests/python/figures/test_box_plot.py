@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ from lfnlab.figures.draw import Request, draw
 from lfnlab.scenario.builder import dumbbell
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lfnlab import Results
 
 
@@ -77,3 +80,17 @@ def test_few_rows_are_a_box_too(many: Results) -> None:
 def test_what_no_box_shows_is_refused(many: Results, request_: Request, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         draw([many.root], request_)
+
+
+def test_boxes_of_two_results_stand_beside_each_other(many: Results, tmp_path: Path) -> None:
+    path = dumbbell(rate="50Mbit/s", rtt="20ms", buffer="1bdp", duration="2s")
+    other = execute([Case(path.flow("cubic", count=8))], out=tmp_path / "other", title="other")
+    (axes,) = draw([many.root, other.root], Request(kind="box", x="law")).figure.axes
+    ends = sorted(
+        (float(xs.min()), float(xs.max()))
+        for patch in axes.patches
+        if isinstance(patch, PathPatch)
+        for xs in [patch.get_path().vertices[:, 0]]
+    )
+    assert len(ends) == 3
+    assert all(before[1] < after[0] for before, after in pairwise(ends))

@@ -37,25 +37,7 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
 
     ``asked`` tells whether the column for colours was named.
     """
-    assert canvas.x is not None
-    if "x" in canvas.log:
-        raise UsageError("--log: bars stand on names, which have no logarithm; allowed: y")
-    names = current().sorted(values_of(canvas.frame, canvas.x))
-    if len(names) > MOST_BARS:
-        raise UsageError(
-            f"--x {canvas.x}: {len(names):,} values; allowed: at most {MOST_BARS} bars; "
-            "choose another column, or --kind time or heat"
-        )
-    alone = colours(canvas, asked=asked)
-    looks = canvas.groups(MOST_BARS if alone else MOST_TOLD)
-    for key, look in looks.items():
-        look["hatch"] = canvas.hatches[key]
-    # Beside each other on one name: sources, where a name has one colour; else all looks.
-    sources = canvas.sources if canvas.x != "source" else [None]
-    places = {
-        key: (sources.index(key[1]) if len(sources) > 1 else 0) if alone else i
-        for i, key in enumerate(looks)
-    }
+    names, looks, places = arranged(canvas, "bars", "--kind time or heat", asked=asked)
     side_by_side = max(places.values()) + 1
     values = _means(canvas)
     drawn = {cell: (value, spread(value, bounds(canvas.y))) for cell, value in values.items()}
@@ -90,6 +72,39 @@ def bars(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
     if not (canvas.by == canvas.x and len(canvas.sources) == 1):
         canvas.legend(figure, looks, {(cell[2], cell[3]) for cell in drawn})
     return figure, _says(drawn)
+
+
+def arranged(
+    canvas: Canvas, what: str, other: str, *, asked: bool
+) -> tuple[list[Any], dict[tuple[Any, str], dict[str, Any]], dict[tuple[Any, str], int]]:
+    """The names on the axis, the looks, and each look's place beside the others on one name.
+
+    Args:
+        canvas: the rows.
+        what: "bars" or "boxes", for errors.
+        other: kinds of figures for more names.
+        asked: whether the column for colours was named.
+    """
+    assert canvas.x is not None
+    if "x" in canvas.log:
+        raise UsageError(f"--log: {what} stand on names, which have no logarithm; allowed: y")
+    names = current().sorted(values_of(canvas.frame, canvas.x))
+    if len(names) > MOST_BARS:
+        raise UsageError(
+            f"--x {canvas.x}: {len(names):,} values; allowed: at most {MOST_BARS} {what}; "
+            f"choose another column, or {other}"
+        )
+    alone = colours(canvas, asked=asked)
+    looks = canvas.groups(MOST_BARS if alone else MOST_TOLD)
+    for key, look in looks.items():
+        look["hatch"] = canvas.hatches[key]
+    # Beside each other on one name: sources, where a name has one colour; else all looks.
+    sources = canvas.sources if canvas.x != "source" else [None]
+    places = {
+        key: (sources.index(key[1]) if len(sources) > 1 else 0) if alone else i
+        for i, key in enumerate(looks)
+    }
+    return names, looks, places
 
 
 def colours(canvas: Canvas, *, asked: bool) -> bool:

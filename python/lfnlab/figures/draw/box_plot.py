@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from lfnlab.errors import UsageError
 from lfnlab.figures import plot
 from lfnlab.figures.columns import axis_of
-from lfnlab.figures.draw.bar_chart import MOST_BARS, colours, names_of
-from lfnlab.figures.draw.canvas import counted, values_of
-from lfnlab.figures.draw.choice import MOST_TOLD
+from lfnlab.figures.draw.bar_chart import arranged, names_of
+from lfnlab.figures.draw.canvas import counted
 from lfnlab.figures.layout import axis_labels, from_zero, width_in
 from lfnlab.figures.style import current
 
@@ -39,20 +37,8 @@ def boxes(canvas: Canvas, *, asked: bool) -> tuple[Figure, str]:
     ``asked`` tells whether the column for colours was named.
     """
     assert canvas.x is not None
-    if "x" in canvas.log:
-        raise UsageError("--log: boxes stand on names, which have no logarithm; allowed: y")
+    names, looks, places = arranged(canvas, "boxes", "--kind cdf", asked=asked)
     canvas.above_zero(*([canvas.y] if "y" in canvas.log else []))
-    names = current().sorted(values_of(canvas.frame, canvas.x))
-    if len(names) > MOST_BARS:
-        raise UsageError(
-            f"--x {canvas.x}: {len(names):,} values; allowed: at most {MOST_BARS} boxes; "
-            "choose another column, or --kind cdf"
-        )
-    alone = colours(canvas, asked=asked)
-    looks = canvas.groups(MOST_BARS if alone else MOST_TOLD)
-    for key, look in looks.items():
-        look["hatch"] = canvas.hatches[key]
-    places = {key: 0 if alone else i for i, key in enumerate(looks)}
     side_by_side = max(places.values()) + 1
     axis = axis_of(canvas.frame, canvas.y)
     words, x_label = names_of(canvas, names)
