@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import io
 import math
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -96,10 +97,17 @@ TRACE_POINTS = 1500
 FORMATS = ("png", "pdf", "svg")
 
 
-def house_style() -> AbstractContextManager[None]:
-    """How every figure looks; make and save figures within it."""
+#: Matplotlib's settings belong to the process: threads that change and restore them in turn
+#: would leave the house's behind.
+_drawing = threading.RLock()
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """How every figure looks; make and save figures within it, one thread at a time."""
     style: Any = _STYLE | current().rc()  # matplotlib's stubs want each key as a literal
-    return mpl.rc_context(style)
+    with _drawing, mpl.rc_context(style):
+        yield
 
 
 def thin(

@@ -237,7 +237,8 @@ def draw(
         why = "no flows, too few flows, or no values" if isinstance(entry, Means) else "no samples"
         raise UsageError(f"figure {name}: these runs have {why} to draw it from")
     figure, more = made
-    finish(figure, style)
+    with applied(style), plot.house_style():
+        finish(figure, style)
     says = "; ".join(filter(None, [entry.caption, more]))
     return Drawing(figure, says, name, origin(results.runs), style)
 

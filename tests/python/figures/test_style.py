@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import pytest
 
 from lfnlab import compare, dumbbell
@@ -108,6 +110,20 @@ def test_a_style_leaves_nothing_behind(three: Results, tmp_path: Path) -> None:
     assert three.plot("goodput").save(tmp_path / "after.svg").read_bytes() == before
 
 
+def test_threads_draw_in_turn(three: Results, tmp_path: Path) -> None:
+    """Matplotlib's settings are the process's: each thread's figure has its own style."""
+    before = dict(mpl.rcParams)
+    styles = ("report", "paper", "slides") * 4
+
+    def drawn(place: int, chosen: str) -> bytes:
+        return three.plot("goodput", chosen).save(tmp_path / f"{place}.svg").read_bytes()
+
+    alone = [drawn(*one) for one in enumerate(styles)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(drawn, range(len(styles)), styles)) == alone
+    assert dict(mpl.rcParams) == before
+
+
 def test_a_file_is_a_style(three: Results, tmp_path: Path, lfn: Lfn) -> None:
     file = tmp_path / "journal.toml"
     file.write_text(
@@ -119,7 +135,7 @@ def test_a_file_is_a_style(three: Results, tmp_path: Path, lfn: Lfn) -> None:
     assert read.width == pytest.approx(252 / 72.27)
     figure = three.plot("goodput", file).figure
     assert figure.axes[0].get_xlim() == (0.0, 12.0)
-    assert figure.axes[0].get_title(loc="center") == "One flow"
+    assert figure.axes[0].get_title(loc="left") == "One flow"
     out = tmp_path / "it.svg"
     lfn("plot", three.root, "--figure", "goodput", "--style", file, "--set", "title=Two", "-o", out)
     text = out.read_text()

@@ -96,9 +96,9 @@ def draw(paths: Sequence[Path], request: Request, style: Style = PRESETS["report
     }
     with applied(style), house_style():
         figure, more = (points if of_points else painters[kind])(canvas)
+        finish(figure, style)
     said = [n for n in (chosen_runs, more, missing, *canvas.left_out) if n]
     says = f"{kind} of table {name}: {', '.join(said)}"
-    finish(figure, style)
     return Drawing(figure, says, f"{y}-{kind}", origin(tables.runs), style)
 
 
