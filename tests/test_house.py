@@ -29,6 +29,7 @@ ARROWS = {
     "lfn-tcp": ["lfn-law"],
     "lfn-udt": ["lfn-law"],
     "lfn-capture": [],
+    "lfn-controller": ["lfn-law"],
     "lfn-sim": ["lfn-path", "lfn-tcp", "lfn-udt"],
     "lfn-scenario": ["lfn-sim"],
     "lfn-transfer": ["lfn-udt"],
@@ -36,7 +37,13 @@ ARROWS = {
     "lfn-emulator": ["lfn-sim"],
     "lfn-browser": ["lfn-scenario"],
     "lfn-examples": ["lfn-scenario"],
-    "lfn-python": ["lfn-scenario", "lfn-transfer", "lfn-emulator", "lfn-capture"],
+    "lfn-python": [
+        "lfn-scenario",
+        "lfn-transfer",
+        "lfn-emulator",
+        "lfn-capture",
+        "lfn-controller",
+    ],
 }
 # A wall clock may be set at any moment, so no interval is measured with it. Who reads one, and why.
 WALL_CLOCKS = {

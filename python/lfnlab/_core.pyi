@@ -354,6 +354,13 @@ def drive(law: str, statements: Sequence[str], fields: Sequence[str]) -> list[li
         PrototypeError: when a law in Python raised.
     """
 
+def describe_controller(path: str) -> tuple[str, list[str]]:
+    """Load a shared object, and give the name of its controller and those of its values.
+
+    Raises:
+        LawError: when the loader refuses it, or it has not the interface of ``controller.h``.
+    """
+
 def laws() -> list[dict[str, Any]]:
     """The registry, in its order.
 

@@ -95,4 +95,36 @@ pub trait Controller: Law {
 
     /// A segment leaves when nothing was in flight, for want of data.
     fn on_restart(&mut self, _now_ns: u64, _control: &mut Control) {}
+
+    /// A retransmission timeout that is no congestion event of its own: within an episode of losses, or another in a row.
+    fn on_timeout_again(&mut self, _now_ns: u64, _control: &mut Control) {}
+
+    /// The law's view of single packets, if it has one. Its calls come before those of the batch: sent packets as they
+    /// leave; delivered ones before lost ones, and both before [`Law::on_loss`] and [`Controller::on_control`].
+    fn packets(&mut self) -> Option<&mut dyn PacketLaw> {
+        None
+    }
+}
+
+/// A [`Controller`] that is told of each packet, as those of QUIC stacks are (RFC 9002 appendix B).
+pub trait PacketLaw {
+    /// A packet leaves; `in_flight` segments with it.
+    fn on_sent(&mut self, now_ns: u64, packet: &Packet, in_flight: u64, control: &mut Control);
+
+    /// An ACK delivered a packet, each once, in the order of their segments.
+    fn on_delivered(&mut self, ack: &Ack, packet: &Packet, control: &mut Control);
+
+    /// A packet is found lost.
+    fn on_packet_lost(&mut self, now_ns: u64, packet: &Packet, control: &mut Control);
+}
+
+/// One transmission of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Transmissions of the connection before it: a retransmission has a number of its own, as in QUIC.
+    pub number: u64,
+    /// Departure.
+    pub sent_ns: u64,
+    /// The sender had no more data to send then.
+    pub app_limited: bool,
 }

@@ -11,6 +11,7 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lfn_law::SlowStartKind;
 use lfn_scenario::Part;
 use lfn_sim::{Sim, Summary, Tables};
 use lfn_units::Time;
@@ -70,7 +71,10 @@ impl Failure {
     pub(crate) fn of(panic: Box<dyn Any + Send>) -> Failure {
         match panic.downcast::<Fault>() {
             Ok(fault) => Failure { raised: Some(fault.error), ..fault.place.into() },
-            Err(_) => format!("a defect in the simulator: {}", PANIC.take()).into(),
+            Err(panic) => match panic.downcast::<lfn_controller::Fault>() {
+                Ok(fault) => fault.to_string().into(),
+                Err(_) => format!("a defect in the simulator: {}", PANIC.take()).into(),
+            },
         }
     }
 
@@ -244,7 +248,10 @@ fn simulate(job: &Scenario, are_sampled: bool, cancel: &AtomicBool, fraction: &A
     let (wall, cpu_s) = (now(), thread_cpu_s());
     let config = job.config();
     let prototypes = stamps(&job.parsed);
-    let python = !prototypes.is_empty();
+    // A controller of a shared object owns its slow start, and needs no interpreter.
+    let is_python =
+        |law: &lfn_law::LawSpec| law.prototype().is_some() && law.slow_start() != SlowStartKind::None;
+    let python = job.parsed.laws().any(is_python);
     let mut watch = Watch { share: Share::default(), looked: wall, next: wall, held: 0, slice: SLICE };
     let mut sim = match attached(python, || Sim::new(&config)) {
         Ok(sim) if are_sampled => sim,

@@ -237,7 +237,7 @@ mod _core {
     use crate::{
         capture::read_capture,
         card, document, drive, laws, limit_memory, memory_limit_bytes,
-        prototype::{LawState, PyAck, PyLoss},
+        prototype::{describe_controller, LawState, PyAck, PyLoss},
         read, run_many,
         scenario::Scenario,
         table_memory_bytes, tables,

@@ -5,7 +5,7 @@
 
 use std::ffi::c_long;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lfn_law::{
     Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Prototype, SlowStartKind,
@@ -437,16 +437,42 @@ fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
     Ok(Prototype { name, source, slow_start, probes, build: Some(Box::new(build)) }.into())
 }
 
+/// The law of a `lfnlab.control_laws.foreign.Library`: one that can be run only where this process may load it.
+fn spec_of_library(library: &Bound<'_, PyAny>) -> PyResult<LawSpec> {
+    let source: String = library.getattr("digest")?.extract()?;
+    let wrong = |error: lfn_controller::Error| errors::LawError::new_err(error.to_string());
+    if library.getattr("loads")?.extract()? {
+        let path: PathBuf = library.getattr("path")?.extract()?;
+        return Ok(lfn_controller::load(&path, source).map_err(wrong)?.into());
+    }
+    let names: Vec<String> = library.getattr("values")?.extract()?;
+    let probes = names.into_iter().map(|name| Probe { name: name.into(), scale: PROBE_SCALE }).collect();
+    let name = library.getattr("name")?.extract()?;
+    Ok(Prototype { name, source, slow_start: SlowStartKind::None, probes, build: None }.into())
+}
+
+/// Name and values of a shared object's controller.
+#[pyfunction]
+pub(crate) fn describe_controller(path: PathBuf) -> PyResult<(String, Vec<String>)> {
+    let found = lfn_controller::load(&path, String::new())
+        .map_err(|error| errors::LawError::new_err(error.to_string()))?;
+    Ok((found.name, found.probes.into_iter().map(|probe| probe.name.into_owned()).collect()))
+}
+
 /// The law in Python that a scenario in `folder` names, if it has the form of one.
 pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
-    if !text.contains('@') && !text.contains(".py") && !text.ends_with(".h") {
+    if !text.contains('@') && !text.contains(".py") && !text.ends_with(".h") && !text.ends_with(".so") {
         return None;
     }
     Python::attach(|py| {
         let found = py
             .import("lfnlab.control_laws.prototype")
-            .and_then(|module| module.call_method1("find", (text, folder)))
-            .and_then(|class| class.cast::<PyType>().ok().map(spec_of).transpose());
+            .and_then(|module| module.call_method1("outside", (text, folder)))
+            .and_then(|found| match found.cast::<PyType>() {
+                Ok(class) => spec_of(class).map(Some),
+                Err(_) if found.is_none() => Ok(None),
+                Err(_) => spec_of_library(&found).map(Some),
+            });
         found.map_err(|error| kept(py, error).value(py).to_string()).transpose()
     })
 }

@@ -1,7 +1,7 @@
 //! Delivery-rate samples (draft-ietf-ccwg-bbr, section "Delivery Rate Samples"), for laws that use them.
 //! Other laws have no cost.
 
-use lfn_law::{Rate, RATE_APP_LIMITED};
+use lfn_law::{Packet, Rate, RATE_APP_LIMITED};
 use lfn_units::Time;
 
 /// Counters at the time when a segment in flight was last sent.
@@ -13,7 +13,14 @@ struct Sent {
     first_sent: Time,
     lost: u64,
     in_flight: u32,
-    app_limited: bool,
+    /// Transmissions before it, modulo 2^31, times 2; plus 1 if it is app-limited. So a segment takes 48 bytes.
+    number_and_limit: u32,
+}
+
+impl Sent {
+    fn is_app_limited(&self) -> bool {
+        self.number_and_limit & 1 != 0
+    }
 }
 
 /// The counters of a connection, now and at the departure of each segment in flight.
@@ -31,6 +38,12 @@ pub(crate) struct RateSampler {
     app_limited_until: Option<u64>,
     /// Segments in flight since the last event.
     in_flight: u32,
+    /// Transmissions so far.
+    transmissions: u64,
+    /// Whether the law looks at each packet.
+    pub watched: bool,
+    /// It has seen the deliveries of plain ACKs below this segment.
+    pub shown: u64,
 }
 
 /// The window as a segment that is sent leaves it.
@@ -55,6 +68,11 @@ pub(crate) struct Delivery {
 }
 
 impl RateSampler {
+    /// `watched` if the law looks at each packet.
+    pub fn new(watched: bool) -> RateSampler {
+        RateSampler { watched, ..RateSampler::default() }
+    }
+
     /// Segment `seq` is sent. Returns whether the connection was idle for lack of data.
     pub fn on_sent(&mut self, now: Time, seq: u64, window: &Outstanding) -> bool {
         let &Outstanding { una, nxt, in_flight } = window;
@@ -75,8 +93,9 @@ impl RateSampler {
             first_sent: self.first_sent,
             lost: self.lost,
             in_flight: self.in_flight,
-            app_limited: self.app_limited_until.is_some(),
+            number_and_limit: (self.transmissions as u32) << 1 | u32::from(self.app_limited_until.is_some()),
         };
+        self.transmissions += 1;
         idle && self.app_limited_until.is_some()
     }
 
@@ -108,7 +127,7 @@ impl RateSampler {
             prior_lost: p.lost,
             tx_in_flight: p.in_flight,
             prior_inflight: self.in_flight,
-            flags: if p.app_limited { RATE_APP_LIMITED } else { 0 },
+            flags: if p.is_app_limited() { RATE_APP_LIMITED } else { 0 },
             ..Rate::default()
         }
     }
@@ -117,6 +136,18 @@ impl RateSampler {
     pub fn on_lost(&mut self, seq: u64) -> Rate {
         self.lost += 1;
         self.rate_of(&self.sent[self.at(seq)])
+    }
+
+    /// The last transmission of segment `seq`, outstanding or just delivered.
+    pub fn packet(&self, seq: u64) -> Packet {
+        let sent = &self.sent[self.at(seq)];
+        // At most 2^31 transmissions are in flight.
+        let before = self.transmissions.wrapping_sub(u64::from(sent.number_and_limit >> 1)) & 0x7fff_ffff;
+        Packet {
+            number: self.transmissions - if before == 0 { 1 << 31 } else { before },
+            sent_ns: sent.at.as_ns(),
+            app_limited: sent.is_app_limited(),
+        }
     }
 
     /// An ACK arrives.

@@ -90,6 +90,8 @@ struct Repair {
     earlier: VecDeque<(u64, Option<u8>, Time)>,
     /// For a law that looks at each lost segment: those found since it last looked.
     lost_log: Option<Vec<u64>>,
+    /// For a law that looks at each packet: segments that ACKs delivered beside [`Scoreboard::acknowledge_plain`].
+    delivered_log: Option<Vec<u64>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -226,6 +228,16 @@ impl Scoreboard {
     /// Switches the list of lost segments on or off.
     pub fn log_losses(&mut self, log: bool) {
         self.repair.lost_log = log.then(Vec::new);
+    }
+
+    /// Switches the list of delivered segments on or off.
+    pub fn log_deliveries(&mut self, log: bool) {
+        self.repair.delivered_log = log.then(Vec::new);
+    }
+
+    /// Segments delivered since the last call, if listed: those of plain ACKs are not.
+    pub fn take_delivered_log(&mut self) -> Vec<u64> {
+        self.repair.delivered_log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Segments lost since the last call, if listed.
@@ -368,6 +380,9 @@ impl Scoreboard {
         let (sent, ever) = (self.sent[self.at(seq)], self.flags(seq) & EVER != 0);
         let rtt = now - sent;
         outcome.delivered += 1;
+        if let Some(log) = &mut self.repair.delivered_log {
+            log.push(seq);
+        }
         outcome.newest = outcome.newest.max(Some((sent, seq)));
         if !ever {
             outcome.oldest_sent = least(outcome.oldest_sent, Some(sent));

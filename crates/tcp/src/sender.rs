@@ -108,9 +108,11 @@ impl Sender {
         let spec = law.clone();
         let (mut law, control) = begin(&spec, config, law_seed, now, 0);
         let makes_up = law.router().is_none();
-        let rate = law.is_controller().then(Box::<RateSampler>::default);
+        let watched = law.controller().is_some_and(|law| law.packets().is_some());
+        let rate = law.is_controller().then(|| Box::new(RateSampler::new(watched)));
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
+        board.log_deliveries(watched);
         Sender {
             board,
             control,
@@ -153,6 +155,7 @@ impl Sender {
         std::mem::swap(&mut self.board, &mut new.board);
         new.board.reset();
         new.board.log_losses(new.rate.is_some());
+        new.board.log_deliveries(new.rate.as_ref().is_some_and(|rate| rate.watched));
         *self = new;
     }
 
@@ -446,6 +449,7 @@ impl Sender {
         let marked = ack.flags.has(AckFlags::ECE);
         if self.state != State::Open || self.board.dirty() || marked || self.timers.probe_end.is_some() {
             starts = self.control.cwnd < self.control.ssthresh;
+            self.show_delivered(outcome, seen);
             self.on_dubious(now, ack, outcome, seen);
         }
         seen.inflight = self.board.in_flight() as u32;
@@ -460,6 +464,7 @@ impl Sender {
     fn update_window(&mut self, now: Time, outcome: &Outcome, seen: &mut Ack, starts: bool) {
         let (delivered, advanced) = (outcome.delivered, seen.acked > 0);
         let Some(mut law) = self.law.window() else {
+            self.show_delivered(outcome, seen);
             let last = || (advanced && delivered > 0).then(|| self.board.una() - 1);
             let newest = outcome.newest.map(|(_, seq)| seq).or_else(last);
             return self.steer(now, seen, newest);
@@ -537,6 +542,39 @@ impl Sender {
         if law.on_control(seen, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
             sampler.mark_app_limited(in_flight);
         }
+        if seen.newly_delivered > 0 && self.reduces_gradually() {
+            // The window that the controller asks for is the one at the end.
+            self.control.ssthresh = self.control.cwnd;
+            self.reduce(seen.newly_delivered.into(), seen.acked > 0 && seen.newly_lost == 0);
+        }
+    }
+
+    /// Whether an episode of a controller is under way in which PRR sets the window: one that is told of packets, and does
+    /// not pace. Its window alone would let all that is found lost leave again in one burst.
+    fn reduces_gradually(&self) -> bool {
+        matches!(self.state, State::Cwr | State::Recovery)
+            && self.config.reduction == Reduction::Prr
+            && self.control.pacing_Bps == 0
+            && self.is_watched()
+    }
+
+    /// Whether the law is a controller that is told of packets.
+    fn is_watched(&self) -> bool {
+        self.rate.as_ref().is_some_and(|rate| rate.watched)
+    }
+
+    /// Shows each packet that an ACK delivered to a law that looks at packets, once: before losses, if there may be some.
+    #[cold]
+    fn show_delivered(&mut self, outcome: &Outcome, seen: &Ack) {
+        let Some(sampler) = self.rate.as_mut().filter(|sampler| sampler.watched) else { return };
+        let Some(law) = self.law.controller().and_then(|law| law.packets()) else { return };
+        let una = self.board.una();
+        let plain = outcome.newest.is_none() && outcome.oldest_sent.is_some();
+        let first = if plain { (una - u64::from(seen.acked)).max(sampler.shown) } else { una };
+        sampler.shown = una;
+        for seq in (first..una).chain(self.board.take_delivered_log()) {
+            law.on_delivered(seen, &sampler.packet(seq), &mut self.control);
+        }
     }
 
     /// Shows each segment that was found lost to a law that looks at them.
@@ -546,6 +584,9 @@ impl Sender {
         for seq in self.board.take_lost_log() {
             let lost = sampler.on_lost(seq);
             law.on_lost(now.as_ns(), &lost, &self.control);
+            if let Some(law) = law.packets() {
+                law.on_packet_lost(now.as_ns(), &sampler.packet(seq), &mut self.control);
+            }
         }
     }
 }

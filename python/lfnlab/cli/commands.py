@@ -54,7 +54,7 @@ COMMANDS = {
     ),
     "new": (
         "setting_up:new",
-        "Write a commented start: a scenario, a law in Python, a sweep.",
+        "Write a commented start: a scenario, a law in Python, a controller, a sweep.",
     ),
     "laws": (
         "laws:laws",

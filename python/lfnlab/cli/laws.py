@@ -46,7 +46,8 @@ def laws(
         raise UsageError("--json, --bibtex: allowed: one of them")
     if name is not None and prototype.is_prototype(name):
         raise LawError(
-            f"{name} is a law in Python, which has no card; `lfn port` records its vectors"
+            f"{name} is a law in a file, which has no card; `lfn port` records the vectors "
+            "of one in Python"
         )
     if name is None and (vectors or picture is not None):
         raise UsageError("--vectors, --picture: of one law; write for example lfn laws cubic")

@@ -11,7 +11,38 @@ from cyclopts import App
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.printable import say
 
-new = App(name="new", help="Write a commented start: a scenario, a law in Python, a sweep.")
+new = App(
+    name="new", help="Write a commented start: a scenario, a law in Python, a controller, a sweep."
+)
+
+#: Of each language the files of a controller, here and in its folder; how to build it; the result.
+_CONTROLLERS = {
+    "c": (
+        {"controller.h": "controller.h", "c/mine.c": "mine.c"},
+        "cc -O2 -shared -fPIC -o {folder}/mine.so {folder}/mine.c",
+        "mine.so",
+    ),
+    "rust": (
+        {
+            "rust/Cargo.toml.txt": "Cargo.toml",
+            "rust/src/lib.rs": "src/lib.rs",
+            "rust/src/lfn.rs": "src/lfn.rs",
+        },
+        "cargo build --release --manifest-path {folder}/Cargo.toml",
+        "target/release/libmine.so",
+    ),
+    "go": (
+        {
+            "controller.h": "controller.h",
+            "go/go.mod.txt": "go.mod",
+            "go/mine.go": "mine.go",
+            "go/calls.go": "calls.go",
+            "go/table.c": "table.c",
+        },
+        "go build -C {folder} -buildmode=c-shared -o mine.so .",
+        "mine.so",
+    ),
+}
 
 
 @new.command
@@ -43,6 +74,36 @@ def law(file: Path = Path("mine.py"), /) -> int:
     name = str(file) if file.is_absolute() else f"./{file}"
     runs = f"lfn compare --law {name}:Mine,cubic --rate 100Mbit/s --rtt 50ms"
     return write(file, _start("law.py.txt", name), runs)
+
+
+@new.command
+def controller(
+    folder: Path = Path("mine"), /, *, language: Literal["c", "rust", "go"] = "c"
+) -> int:
+    """Write a controller that owns window and pacing rate, equal to Reno, to be changed.
+
+    It is compiled to a shared object, which stands wherever a law does.
+
+    Args:
+        folder: The folder; it must not exist.
+        language: Of the controller.
+    """
+    from lfnlab.control_laws.foreign import SKELETONS
+
+    files, build, made = _CONTROLLERS[language]
+    try:
+        folder.mkdir(parents=True)
+        for name, target in files.items():
+            (folder / target).parent.mkdir(exist_ok=True)
+            (folder / target).write_bytes((SKELETONS / name).read_bytes())
+    except FileExistsError:
+        raise StoreError(f"{folder} exists; choose another name") from None
+    except OSError as error:
+        raise StoreError(f"cannot write {folder}: {error.strerror}") from None
+    law = folder / made if folder.is_absolute() else f"./{folder / made}"
+    say(f"build: {build.format(folder=folder)}")
+    say(f"run: lfn compare --law {law},reno:linux --rate 100Mbit/s --rtt 40ms")
+    return 0
 
 
 @new.command

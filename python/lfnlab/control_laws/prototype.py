@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 from lfnlab import _core
-from lfnlab.control_laws import header
+from lfnlab.control_laws import foreign, header
 from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def spelled(law: str | type[Law], folder: Path | None = None) -> str:
         LawError: when it is a class that cannot be a law, or a file that has none.
     """
     if isinstance(law, str):
-        found = find(law, folder or Path())
-        if found is None:
-            return law
+        found = resolved(law, folder or Path())
+        if isinstance(found, str):
+            return found
         law = found
     name, source, *_ = describe(law)
     return f"{name}@{source}"
@@ -140,17 +140,42 @@ def find(text: str, folder: Path) -> type[Law] | None:
     return None if file is None else _load(folder / file[1], file[2] or "")
 
 
+def resolved(text: str, folder: Path) -> str | type[Law]:
+    """A law as a scenario in Python holds it: a class, NAME@HASH of a shared object, or the text.
+
+    Raises:
+        LawError: as :func:`find` and :func:`lfnlab.control_laws.foreign.find`.
+    """
+    if text.endswith(".so"):
+        return foreign.find(folder / text).spelled
+    return find(text, folder) or text
+
+
+def outside(text: str, folder: Path) -> type[Law] | foreign.Library | None:
+    """The law that the registry does not have; the compiled module asks for it."""
+    if text.endswith(".so"):
+        return foreign.find(folder / text)
+    return find(text, folder) or foreign.spelled(text)
+
+
 def located(text: str, folder: Path) -> str:
     """A law's text with the absolute path of its file, if it names one from ``folder``."""
-    file = re.fullmatch(r"(.*(?:\.py|\.h))(:.*)?", text)
+    file = re.fullmatch(r"(.*(?:\.py|\.h|\.so))(:.*)?", text)
     return (
         text if file is None or "@" in text else f"{(folder / file[1]).absolute()}{file[2] or ''}"
     )
 
 
 def is_prototype(law: str | type[Law]) -> bool:
-    """Whether a law of a scenario is in Python."""
-    return not isinstance(law, str) or "@" in law or re.search(r"\.py(:|$)|\.h$", law) is not None
+    """Whether a law of a scenario is not the registry's."""
+    if isinstance(law, str):
+        return "@" in law or re.search(r"\.py(:|$)|\.(h|so)$", law) is not None
+    return True
+
+
+def is_library(law: str | type[Law]) -> bool:
+    """Whether a law of a scenario is a shared object's, whose hash is in its name."""
+    return isinstance(law, str) and foreign.spelled(law) is not None
 
 
 def label(law: str | type[Law]) -> str:

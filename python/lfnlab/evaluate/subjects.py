@@ -62,13 +62,13 @@ class Subject:
 
 
 def subject(name: str) -> Subject:
-    """The law that NAME, NAME:VARIANT, udt/NAME, FILE.h or FILE.py:CLASS names.
+    """The law that NAME, NAME:VARIANT, udt/NAME, FILE.h, FILE.so or FILE.py:CLASS names.
 
     Raises:
         LawError: when there is none, with the nearest name.
     """
-    made = prototype.find(name, Path())
-    if made is not None:
+    made = prototype.resolved(name, Path())
+    if prototype.is_prototype(made):
         return Subject(name, made, prototype.label(made), "prototype")
     info = law(name)
     bare = name.removeprefix(UDT)

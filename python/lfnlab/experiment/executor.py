@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lfnlab import _core
+from lfnlab.control_laws import foreign
 from lfnlab.errors import LabError, OverMemory, StoreError, Unavailable, UsageError
+from lfnlab.experiment import alone
 from lfnlab.results.index import shard
 from lfnlab.results.provenance import code_version, now
 from lfnlab.results.store import brief_files, run_files, run_keys
@@ -108,7 +110,12 @@ def memory_limit_bytes() -> int:
 def simulate(
     scenario: _core.Scenario, command: str, tell: Callable[[float], bool] | None = None
 ) -> Files | None:
-    """The files of one run for the store; None if ``tell`` cancelled it."""
+    """The files of one run for the store; None if ``tell`` cancelled it.
+
+    A run with a controller from a shared object has a process of its own.
+    """
+    if libraries := foreign.of(scenario):
+        return alone.simulate(scenario, command, libraries, tell)
     (run,) = _core.run_many([scenario], 1, None if tell is None else lambda _, done: tell(done))
     return None if run is None else run_files(run, scenario, command)
 

@@ -183,7 +183,9 @@ def _check(cases: Sequence[Case], jobs: int, executor: str, backend: Backend) ->
     laws = [law for case in cases for law in case.scenario.laws]
     prototype.check_names(laws)
     if executor != "local" and any(map(prototype.is_prototype, laws)):
-        raise LawError(f"--executor {executor}: a law in Python runs in this process alone")
+        raise LawError(
+            f"--executor {executor}: a law in Python or a shared object runs in this machine alone"
+        )
 
 
 def _results(store: Store, title: str, plan: Plan, errors: Mapping[str, str]) -> Results:
@@ -206,7 +208,11 @@ def _results(store: Store, title: str, plan: Plan, errors: Mapping[str, str]) ->
 
 def _forget_prototypes(store: Store, plan: Plan) -> None:
     """Remove runs of laws in Python: their class may depend on other code that has changed."""
-    own = [any(map(prototype.is_prototype, case.scenario.laws)) for case in plan.cases]
+
+    def forgets(law: str | type[Law]) -> bool:
+        return prototype.is_prototype(law) and not prototype.is_library(law)
+
+    own = [any(map(forgets, case.scenario.laws)) for case in plan.cases]
     there = store.keys()
     if stale := {run.key for run in plan.runs if own[run.case] and run.key in there}:
         remove([store.path(key) for key in sorted(stale)])

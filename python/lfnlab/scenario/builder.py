@@ -74,15 +74,20 @@ class Scenario:
     default_rtt: str | None = field(default=None, compare=False, repr=False)
 
     def flow(
-        self, law: str | type[Law], *, rtt: str | None = None, **settings: Unpack[FlowSettings]
+        self,
+        law: str | type[Law],
+        *,
+        rtt: str | None = None,
+        **settings: Unpack[FlowSettings],
     ) -> Scenario:
         """This scenario with one more group of flows.
 
-        ``law`` is NAME, NAME:VARIANT, FILE.py:CLASS or a subclass of :class:`lfnlab.Law`. ``rtt``
-        defaults to that given to :func:`dumbbell`, elsewhere to the delays of the links.
+        ``law`` is NAME, NAME:VARIANT, FILE.py:CLASS, FILE.so or a subclass of
+        :class:`lfnlab.Law`. ``rtt`` defaults to that given to :func:`dumbbell`, elsewhere to the
+        delays of the links.
         """
         if isinstance(law, str):
-            law = prototype.find(law, Path()) or law
+            law = prototype.resolved(law, Path())
         rtt = rtt or self.default_rtt
         if rtt is None and self.link is not None and self.link.delay is None:
             raise TypeError('flow() needs rtt="100ms": this scenario has no default RTT')
@@ -282,7 +287,7 @@ _KEYS = {
 def _value(key: str, item: Any) -> Any:
     """Value of a TOML key as an object of this module."""
     if key == "law":
-        return prototype.find(item, Path()) or item
+        return prototype.resolved(item, Path())
     if isinstance(item, dict):
         parts = {name: _value(name, part) for name, part in item.items()}
         return TABLES[key](**{"from_" if name == "from" else name: parts[name] for name in parts})

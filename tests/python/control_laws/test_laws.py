@@ -95,7 +95,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> N
     ("arguments", "said"),
     [
         (["hstcp:lnux"], 'law hstcp has no variant "lnux"; did you mean "linux"?'),
-        (["./mine.py:Mine"], "./mine.py:Mine is a law in Python, which has no card"),
+        (["./mine.py:Mine"], "./mine.py:Mine is a law in a file, which has no card"),
         (["reno", "--json", "--bibtex"], "--json, --bibtex: allowed: one of them"),
     ],
 )

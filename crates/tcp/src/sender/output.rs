@@ -179,11 +179,27 @@ impl Sender {
                     law.on_restart(now.as_ns(), &mut self.control);
                 }
             }
+            if sampler.watched {
+                if let Some(law) = self.law.controller().and_then(|law| law.packets()) {
+                    self.report.observe(now, self.control.cwnd);
+                    let reduced = self.control.cwnd;
+                    law.on_sent(now.as_ns(), &sampler.packet(seq), window.in_flight, &mut self.control);
+                    if self.reduces_gradually() {
+                        self.control.cwnd = reduced;
+                    }
+                }
+            }
         }
         if self.control.block > 0 {
             if !retransmission {
                 self.pacer.count_in_block(now, self.rtt.srtt_ns(), &self.control);
             }
+            return;
+        }
+        if self.rate.as_ref().is_some_and(|rate| rate.watched)
+            && self.control.pacing_Bps == 0
+            && !self.config.pacing
+        {
             return;
         }
         let own = self.rate.is_none() && self.control.pacing_Bps != 0;

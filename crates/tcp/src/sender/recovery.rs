@@ -339,7 +339,8 @@ impl Sender {
             self.recovery.repair_end = self.board.nxt();
         }
         if kind == LossKind::Fast {
-            self.forced.retransmit = self.config.reduction == Reduction::Immediate;
+            self.forced.retransmit = !self.reduces_gradually()
+                && (self.config.reduction == Reduction::Immediate || self.is_watched());
         }
         self.restart_timer(now);
         let event = if kind == LossKind::Ecn { EventKind::Ecn } else { EventKind::FastRetransmit };
@@ -426,6 +427,8 @@ impl Sender {
             let loss = Loss { inflight: self.board.outstanding() as u32, ..loss };
             self.slow_start.on_loss(&loss, ssthresh, &mut self.control);
             self.report.stats.loss_events += 1;
+        } else if let Some(law) = self.law.controller() {
+            law.on_timeout_again(now.as_ns(), &mut self.control);
         }
         self.recovery.frto = if self.config.undo && (!repairing || self.recovery.timeouts_in_row > 0) {
             Frto::Watches

@@ -192,7 +192,8 @@ impl Sender {
             self.show_lost(now);
             if losses.segments > 0 && self.state != State::Recovery {
                 self.enter_recovery(now, State::Recovery, LossKind::Fast);
-                if self.config.reduction == Reduction::Prr && self.rate.is_none() {
+                if self.config.reduction == Reduction::Prr && self.rate.is_none() || self.reduces_gradually()
+                {
                     // Linux counts the timer as a delivery.
                     self.reduce(1, false);
                 }

@@ -1,0 +1,155 @@
+"""Controllers from shared objects: for ``FILE.so`` where a law may stand.
+
+A shared object is code that nothing guards against, so this process never loads one: a process of
+its own tells its name, and one for each run computes it (:mod:`lfnlab.experiment.alone`). Its name
+in a scenario's text is NAME@HASH, with the hash of the file: a run belongs to the bytes that ran.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from lfnlab import _core
+from lfnlab.errors import LawError
+
+DESCRIBED_WITHIN_S = 60.0
+SKELETONS = Path(__file__).parent / "skeletons"
+"""The header ``controller.h``, and a controller in each language."""
+_SPELLED = re.compile(r'"([A-Za-z][\w.-]*@[0-9a-f]{12})"')
+
+
+class Library:
+    """A shared object with a controller."""
+
+    def __init__(
+        self, path: Path, digest: str, name: str, values: tuple[str, ...], *, loads: bool = False
+    ) -> None:
+        """Describe a shared object.
+
+        Args:
+            path: the file, absolute.
+            digest: of its content, twelve hexadecimal digits.
+            name: in results.
+            values: names of the values that it shows beside its window.
+            loads: whether this process may load it.
+        """
+        self.path, self.digest, self.name, self.values = path, digest, name, values
+        self.loads = loads
+
+    @property
+    def spelled(self) -> str:
+        """NAME@HASH, as scenarios and results have it."""
+        return f"{self.name}@{self.digest}"
+
+
+_libraries: dict[str, Library] = {}
+"""By their names in a scenario's text."""
+_known: dict[tuple[Path, str], Library] = {}
+
+
+def find(path: Path) -> Library:
+    """The controller of a shared object.
+
+    Raises:
+        LawError: when the file is not there, is no controller, or ends the process that loads it.
+    """
+    path = path.absolute()
+    key = (path, digest_of(path))
+    if key not in _known:
+        name, values = _described(path)
+        if name in {known["name"] for known in _core.laws()}:
+            raise LawError(
+                f"{path}: {name} is a law of the registry; give the controller another name"
+            )
+        _known[key] = Library(path, key[1], name, tuple(values))
+    return known(_known[key])
+
+
+def known(library: Library) -> Library:
+    """The library, which its name then finds."""
+    return _libraries.setdefault(library.spelled, library)
+
+
+def spelled(text: str) -> Library | None:
+    """The library that this process knows as NAME@HASH."""
+    return _libraries.get(text)
+
+
+def of(scenario: _core.Scenario) -> list[Library]:
+    """The libraries of a scenario, each once."""
+    names = dict.fromkeys(_SPELLED.findall(scenario.text)) if _libraries else ()
+    return [_libraries[name] for name in names if name in _libraries]
+
+
+def digest_of(path: Path) -> str:
+    """Twelve hexadecimal digits over the content of a file.
+
+    Raises:
+        LawError: when it cannot be read.
+    """
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise LawError(f"{path}: {error.strerror}; write FILE.so") from None
+
+
+def ended(returncode: int) -> str:
+    """How a process ended, in words."""
+    if returncode >= 0:
+        return f"exit code {returncode}"
+    try:
+        return f"signal {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"signal {-returncode}"
+
+
+def _described(path: Path) -> tuple[str, list[str]]:
+    """Name and values of a controller, from a process that loads it."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "lfnlab.control_laws.foreign", str(path)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=DESCRIBED_WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise LawError(f"{path}: loading it did not end within {DESCRIBED_WITHIN_S:g} s") from None
+    told = done.stdout.splitlines()
+    if done.returncode != 0 or not told:
+        raise LawError(f"{path}: loading it ended its process: {ended(done.returncode)}")
+    said = json.loads(told[-1])
+    if "wrong" in said:
+        raise LawError(said["wrong"])
+    return said["name"], said["values"]
+
+
+def own_output() -> int:
+    """A descriptor of standard output; a controller that prints then reaches standard error."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    return own
+
+
+def _describe(path: str) -> None:
+    own = own_output()
+    try:
+        name, values = _core.describe_controller(path)
+        said: dict[str, object] = {"name": name, "values": values}
+    except LawError as error:
+        said = {"wrong": str(error)}
+    os.write(own, (json.dumps(said) + "\n").encode())
+
+
+if __name__ == "__main__":
+    _describe(sys.argv[1])
+    os._exit(0)  # the shared object's own end does not run
