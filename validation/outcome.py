@@ -101,14 +101,19 @@ def _after_handshake(samples: Mapping[str, np.ndarray], counter: str, opening: n
 
 
 def _expanded(resolved: dict[str, Any]) -> list[dict[str, Any]]:
-    return [flow for flow in resolved["flow"] for _ in range(flow["count"])]
+    """The table of each flow with its own values."""
+    places = [(flow, place) for flow in resolved["flow"] for place in range(flow["count"])]
+    return [
+        virtual_hosts.own_values(flow, place, resolved["seed"], number)
+        for number, (flow, place) in enumerate(places)
+    ]
 
 
 def of_linux(resolved: dict[str, Any], ran: virtual_run.Ran) -> Outcome:
     """From Linux's samples."""
     flows = []
-    for number, (flow, samples) in enumerate(zip(_expanded(resolved), ran.flows, strict=True)):
-        start_s = virtual_hosts.drawn_start_s(flow["start"], resolved["seed"], number)
+    for flow, samples in zip(_expanded(resolved), ran.flows, strict=True):
+        start_s = parse(flow["start"], SECONDS)
         rtt_s = parse(flow["rtt"], SECONDS)
         active_s = parse(resolved["duration"], SECONDS) - start_s
         # The SYN counts as a byte that was acknowledged.

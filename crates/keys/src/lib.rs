@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
 mod macros;
+mod per_flow;
 mod quantity;
 mod value;
 
+pub use per_flow::{PerFlow, Spread};
 pub use quantity::{quantity, Packets, Quantity};
 pub use value::{
     clip, did_you_mean, nearest, quote, Each, Entries, File, Given, Kind, Name, Said, Shape, Span, Step,

@@ -170,6 +170,8 @@ pub enum Kind {
     Words(&'static [&'static str]),
     /// A text with a unit: an example, and what is allowed if not all is.
     Quantity(&'static str, Option<String>),
+    /// Such a value, or an array of them.
+    OneOrEach(Box<Kind>),
     /// This word, or a number.
     WordOr(&'static str, Span),
     /// Any text.

@@ -259,7 +259,8 @@ fn simulate(job: &Scenario, are_sampled: bool, cancel: &AtomicBool, fraction: &A
         Err(error) => return Some(Err(error.to_string().into())),
     };
     // Slow start doubles what is in flight in a round trip. A slice is no longer, unless there were a million of them.
-    let shortest = job.parsed.flow.iter().map(|flow| flow.rtt).min();
+    let shortest =
+        config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt)).min();
     let longest =
         shortest.unwrap_or(Time(config.duration.0 / 1_000)).max(Time(config.duration.0 / 1_000_000));
     let mut step = Time(1_000);

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lfn_keys::{PerFlow, Spread};
 use lfn_law::{LawSpec, Saved, SlowStartKind};
 use lfn_path::{AckImpair, Loss, Service};
+use lfn_sim::application::Application as SimApplication;
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS, RECEIVE_WINDOW_BYTES};
 use lfn_sim::config::{
     Background as SimBackground, BreakerConfig, Capture as SimCapture, Carrier, Change as SimChange, Changed,
@@ -18,7 +20,7 @@ use crate::model::{
     Change, Compat, Flow, Mode, OneWay, Pattern, Scenario, Series, Tcp, Topology, Traffic, Udp,
 };
 use crate::network::{Hop, Network};
-use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Start, Window};
+use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Window};
 
 /// Largest flow window: packet numbers of UDT are found again over 2^30.
 pub(crate) const UDT_WINDOW_MAX: u64 = 1 << 29;
@@ -71,7 +73,7 @@ impl Compat {
 
 /// RTTs and packet sizes from which buffers are sized.
 pub(crate) struct Sizing {
-    /// Largest base RTT of the flows whose data or ACKs pass each link, and of all flows.
+    /// Largest base RTT that the flows may have whose data or ACKs pass each link, and of all flows.
     rtts: Vec<Option<Time>>,
     largest_rtt: Option<Time>,
     /// Largest packet on the wire.
@@ -85,13 +87,13 @@ impl Sizing {
         for flow in flows {
             for &link in flow.path.links.iter().chain(&flow.ack_links) {
                 let rtt: &mut Option<Time> = &mut rtts[link.index()];
-                *rtt = (*rtt).max(Some(flow.rtt));
+                *rtt = (*rtt).max(Some(flow.rtt.most(flow.count)));
             }
         }
         let packets = flows.iter().map(|flow| flow.packet).chain(udp.iter().map(|udp| udp.packet));
         Sizing {
             rtts,
-            largest_rtt: flows.iter().map(|flow| flow.rtt).max(),
+            largest_rtt: flows.iter().map(|flow| flow.rtt.most(flow.count)).max(),
             wire_bytes: compat.wire_bytes(packets.max().unwrap_or(BACKGROUND_PACKET)),
             compat,
         }
@@ -210,34 +212,93 @@ impl<'a> Routes<'a> {
 impl Traffic {
     /// The model as the simulator knows it.
     pub(crate) fn sim_model(&self) -> Model {
-        let path = PathConfig::of_rtt(match self.rtt {
-            Start::At(rtt) => Distribution::Constant(rtt.as_s()),
-            Start::Uniform(low, high) => Distribution::Uniform(low.as_s(), high.as_s()),
-        });
+        let path = PathConfig::of_rtt(distribution(self.rtt, Time::as_s));
         self.model.model(self.direction, path)
     }
 }
 
-impl Flow {
-    /// When it begins, as the flow with these streams.
-    fn start(&self, random: &Streams) -> Time {
-        match self.start {
-            Start::At(time) => time,
-            Start::Uniform(low, high) => {
-                Time::from_s_f64(random.stream("start").uniform(low.as_s(), high.as_s()))
+/// The distribution of a quantity in the unit of a number.
+fn distribution<T: Copy>(spread: Spread<T>, number: fn(T) -> f64) -> Distribution {
+    match spread {
+        Spread::At(value) => Distribution::Constant(number(value)),
+        Spread::Uniform(low, high) => Distribution::Uniform(number(low), number(high)),
+        Spread::LogUniform(low, high) => Distribution::LogUniform(number(low), number(high)),
+    }
+}
+
+/// A flow among those of its group, and the streams from which it draws.
+struct Member<'a> {
+    flow: &'a Flow,
+    /// Its place in its group.
+    place: usize,
+    random: Streams,
+}
+
+impl Member<'_> {
+    /// Its own value of a quantity; a distribution draws from the stream `flow[NUMBER].KEY`.
+    fn own<T: Copy + PartialOrd>(
+        &self,
+        key: &str,
+        all: &PerFlow<T>,
+        number: fn(T) -> f64,
+        value: fn(f64) -> T,
+    ) -> T {
+        match all.at(self.place) {
+            Spread::At(value) => value,
+            spread => {
+                let drawn = value(distribution(spread, number).draw(&mut self.random.stream(key)));
+                // Rounding leaves the bounds at most by the last digit.
+                if drawn < spread.least() {
+                    spread.least()
+                } else {
+                    drawn
+                }
             }
         }
     }
 
-    /// Packets that a stream delivers.
-    fn size_packets(&self, stream: u32, payload_bytes: u32) -> u64 {
-        let streams = u64::from(self.parallel);
-        self.size.map_or(u64::MAX, |size| {
-            let (share, rest) = (size.0 / streams, size.0 % streams);
-            (share + u64::from(u64::from(stream) < rest)).div_ceil(payload_bytes.into())
+    fn time(&self, key: &str, all: &PerFlow<Time>) -> Time {
+        self.own(key, all, Time::as_s, Time::from_s_f64)
+    }
+
+    fn start(&self) -> Time {
+        self.time("start", &self.flow.start)
+    }
+
+    fn stop(&self) -> Time {
+        self.flow.stop.as_ref().map_or(Time::NEVER, |stop| self.time("stop", stop))
+    }
+
+    fn rtt(&self) -> Time {
+        self.time("rtt", &self.flow.rtt)
+    }
+
+    /// Payload that it delivers; `None` for no end.
+    fn size_bytes(&self) -> Option<u64> {
+        let bytes = |size| self.own("size", size, |size: Bytes| size.0 as f64, |bytes| Bytes(bytes as u64)).0;
+        self.flow.size.as_ref().map(bytes)
+    }
+
+    fn application(&self, tcp: &Tcp) -> Option<SimApplication> {
+        tcp.application.as_ref().map(|it| SimApplication {
+            rate: self.own("application.rate", &it.rate, Rate::as_bps, |bps| Rate(bps as u64)),
+            on: it.on,
+            off: it.off,
+            deadline: it.deadline,
         })
     }
 
+    /// Packets that a stream delivers.
+    fn size_packets(&self, stream: u32, payload_bytes: u32) -> u64 {
+        let streams = u64::from(self.flow.parallel);
+        self.size_bytes().map_or(u64::MAX, |size| {
+            let (share, rest) = (size / streams, size % streams);
+            (share + u64::from(u64::from(stream) < rest)).div_ceil(payload_bytes.into())
+        })
+    }
+}
+
+impl Flow {
     /// Packets that a stream may have outstanding.
     pub(crate) fn window_packets(&self, compat: Compat) -> u64 {
         self.receive_window.map_or(u64::MAX, |window| window.packets(self.payload_bytes(compat)))
@@ -250,8 +311,8 @@ impl Scenario {
         self.compat.framing_bytes()
     }
 
-    /// The simulation of this scenario with this seed. Flows are numbered in the order of the groups;
-    /// a random start is drawn from the stream `flow[NUMBER].start`. Its parallel streams stand side by side.
+    /// The simulation of this scenario with this seed. Flows are numbered in the order of the groups; what is random of
+    /// one is drawn from streams such as `flow[NUMBER].start`. Its parallel streams stand side by side.
     pub fn config(&self, seed: u64) -> Config {
         self.drawn_config(seed, &Streams::of_run(seed))
     }
@@ -263,15 +324,16 @@ impl Scenario {
         let routes = Routes::of(self);
         let limits = self.send_limits(&network, &sizing);
         let groups = self.flow.iter().zip(limits);
-        let transfers = groups.flat_map(|group| (0..group.0.count).map(move |_| group)).enumerate();
+        let transfers =
+            groups.flat_map(|group| (0..group.0.count as usize).map(move |place| (place, group))).enumerate();
         let streams =
-            transfers.flat_map(|(number, group)| (0..group.0.parallel).map(move |i| (number, group, i)));
+            transfers.flat_map(|(number, one)| (0..one.1 .0.parallel).map(move |i| (number, one, i)));
         let (mut flows, mut udt) = (Vec::new(), Vec::new());
-        for (connection, (number, (flow, limit), i)) in (0..).zip(streams) {
-            let random = random.of(format!("flow[{number}]"));
-            match flow.tcp {
+        for (connection, (number, (place, (flow, limit)), i)) in (0..).zip(streams) {
+            let member = Member { flow, place, random: random.of(format!("flow[{number}]")) };
+            match &flow.tcp {
                 Some(tcp) => {
-                    let mut config = self.flow(flow, tcp, i, &random, &routes);
+                    let mut config = self.flow(&member, tcp, i, &routes);
                     config.sender.send_buffer = match tcp.send_buffer {
                         Some(BufferText::Linux(first, most)) => {
                             SendBuffer::Autotuned { first_bytes: first.0, max_bytes: most.0 }
@@ -281,7 +343,7 @@ impl Scenario {
                     flows.push(config);
                 }
                 None => {
-                    let mut config = self.udt_flow(flow, connection, i, &random, &routes);
+                    let mut config = self.udt_flow(&member, connection, i, &routes);
                     if flow.receive_window.is_none() {
                         config.window_packets = config.window_packets.min(segments(limit));
                     }
@@ -335,25 +397,26 @@ impl Scenario {
         })
     }
 
-    /// Stream `stream` of the transfer that draws from `random`.
-    fn flow(&self, flow: &Flow, tcp: Tcp, stream: u32, random: &Streams, routes: &Routes) -> FlowConfig {
-        let compat = self.compat;
+    /// One of the streams of a transfer.
+    fn flow(&self, member: &Member, tcp: &Tcp, stream: u32, routes: &Routes) -> FlowConfig {
+        let (flow, random, compat) = (member.flow, &member.random, self.compat);
+        let rtt = member.rtt();
         let payload_bytes = flow.payload_bytes(compat);
         let law = flow.control.law().expect("UDT's own law drives UDT alone");
         // A class in Python may draw.
         let draws = LawSpec::info(law).is_none_or(|law| law.draws);
         let sender = compat.sender(payload_bytes, tcp.slow_start.0);
-        let receiver = compat.receiver(flow.rtt, payload_bytes);
+        let receiver = compat.receiver(rtt, payload_bytes);
         FlowConfig {
             stream,
             law: law.clone(),
             direction: flow.direction,
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
-            rtt: flow.rtt,
-            start: flow.start(random),
-            stop: flow.stop.unwrap_or(Time::NEVER),
-            size_segments: flow.size_packets(stream, payload_bytes),
+            rtt,
+            start: member.start(),
+            stop: member.stop(),
+            size_segments: member.size_packets(stream, payload_bytes),
             payload_bytes,
             wire_bytes: compat.wire_bytes(flow.packet),
             ack_bytes: compat.header_bytes() + compat.framing_bytes(),
@@ -383,20 +446,14 @@ impl Scenario {
                 echo_each_mark: law.family() == Some("ecn"),
                 ..receiver
             },
-            application: tcp.application,
+            application: member.application(tcp),
             misbehaves: tcp.misbehaves,
         }
     }
 
     /// The same over UDT; the `connection`th of all.
-    fn udt_flow(
-        &self,
-        flow: &Flow,
-        connection: u32,
-        stream: u32,
-        random: &Streams,
-        routes: &Routes,
-    ) -> UdtConfig {
+    fn udt_flow(&self, member: &Member, connection: u32, stream: u32, routes: &Routes) -> UdtConfig {
+        let (flow, random) = (member.flow, &member.random);
         UdtConfig {
             number: connection,
             stream,
@@ -404,10 +461,10 @@ impl Scenario {
             direction: flow.direction,
             route: routes.number(&flow.path.links),
             ack_route: routes.number(&flow.ack_links),
-            rtt: flow.rtt,
-            start: flow.start(random),
-            stop: flow.stop.unwrap_or(Time::NEVER),
-            size_packets: flow.size_packets(stream, flow.payload_bytes(self.compat)),
+            rtt: member.rtt(),
+            start: member.start(),
+            stop: member.stop(),
+            size_packets: member.size_packets(stream, flow.payload_bytes(self.compat)),
             mss_bytes: segments(flow.packet.0),
             framing_bytes: self.compat.framing_bytes(),
             window_packets: flow.window_packets(self.compat).min(UDT_WINDOW_MAX) as u32,

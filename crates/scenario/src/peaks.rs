@@ -91,11 +91,11 @@ impl Scenario {
                 let way = network.hop(link).way;
                 sizing.room_bytes(link, way.queue.size, way.mean_rate())
             });
-            rate.as_bps() / 8.0 * flow.rtt.after(peaks.longer).as_s() + buffers.sum::<f64>()
+            rate.as_bps() / 8.0 * flow.rtt.most(flow.count).after(peaks.longer).as_s() + buffers.sum::<f64>()
         };
         let limit = |(group, flow): (usize, &Flow)| {
             let payload_bytes = flow.payload_bytes(self.compat);
-            if let Some(buffer) = flow.tcp.and_then(|tcp| tcp.send_buffer) {
+            if let Some(buffer) = flow.tcp.as_ref().and_then(|tcp| tcp.send_buffer) {
                 return buffer.packets(payload_bytes);
             }
             let paths = self.data_routes(group, flow).map(|links| path_bytes(flow, links));

@@ -11,7 +11,6 @@ use crate::config::Sizing;
 use crate::model::{Flow, Scenario, Topology, Transport, Udp};
 use crate::network::{Hop, Network};
 use crate::peaks::Peaks;
-use crate::quantity::Start;
 use traffic::{background_bps, Offered};
 
 /// Half a packet's ACK, and the rest.
@@ -202,14 +201,15 @@ impl<'a> Basis<'a> {
     fn flow_load(&self, flow: &'a Flow, limit: f64, links: &'a [LinkId]) -> Load<'a> {
         let compat = self.scenario.compat;
         let payload_bytes = f64::from(flow.payload_bytes(compat));
-        let wanted = flow.size.map_or(f64::INFINITY, |size| (size.0 as f64 / payload_bytes).ceil());
+        let wanted = flow
+            .size
+            .as_ref()
+            .map_or(f64::INFINITY, |size| (size.most(flow.count).0 as f64 / payload_bytes).ceil());
         let received = flow.receive_window.map_or(f64::INFINITY, |_| flow.window_packets(compat) as f64);
-        let begin_s = match flow.start {
-            Start::At(time) | Start::Uniform(time, _) => time.as_s(),
-        };
+        let begin_s = flow.start.least(flow.count).as_s();
         // The first has a handshake.
-        let rounds = ((self.duration_s - begin_s) / flow.rtt.as_s() - 1.0).max(0.0).floor();
-        let initial = flow.tcp.map_or(UDT_INITIAL_WINDOW, |tcp| {
+        let rounds = ((self.duration_s - begin_s) / flow.rtt.least(flow.count).as_s() - 1.0).max(0.0).floor();
+        let initial = flow.tcp.as_ref().map_or(UDT_INITIAL_WINDOW, |tcp| {
             (tcp.initial_window.0 as f64).max(tcp.saved_window.map_or(0.0, |window| window.0 as f64))
         });
         let law = flow.control.law();
@@ -218,7 +218,7 @@ impl<'a> Basis<'a> {
             let router = hop.way.router.and_then(|router| router.0);
             router.is_some_and(|config| Some(config.header()) == header)
         };
-        let growth = match flow.tcp.map(|tcp| tcp.slow_start.0) {
+        let growth = match flow.tcp.as_ref().map(|tcp| tcp.slow_start.0) {
             // A law in Python, or a router, may ask for any window.
             _ if law.is_some_and(|law| law.info().is_none()) => f64::INFINITY,
             _ if header.is_some() && self.network.hops.iter().any(answers) => f64::INFINITY,

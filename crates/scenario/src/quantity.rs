@@ -76,7 +76,6 @@ quantity! {
     Window: "a window" "20 packets";
     SendBuffer: "a send buffer" "64MB";
     BufferSize: "a buffer size" "1bdp";
-    Start: "a start" "uniform(0s, 20s)";
     Sample: "a sampling interval" "10ms";
     LawName: "a law" "cubic";
 }
@@ -233,45 +232,6 @@ impl fmt::Display for BufferSize {
                     write!(f, "{whole}.{}bdp", format!("{rest:06}").trim_end_matches('0'))
                 }
             },
-        }
-    }
-}
-
-/// When a flow begins: `"0s"`, or `"uniform(0s, 20s)"`, drawn for each flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// At this instant.
-    At(Time),
-    /// Between these instants, the second excluded.
-    Uniform(Time, Time),
-}
-
-impl Start {
-    /// The last instant at which the flow may begin.
-    pub fn latest(self) -> Time {
-        match self {
-            Start::At(time) | Start::Uniform(_, time) => time,
-        }
-    }
-}
-
-impl FromStr for Start {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Start, UnitError> {
-        let interval = text.trim().strip_prefix("uniform(").and_then(|rest| rest.strip_suffix(')'));
-        match interval.and_then(|rest| rest.split_once(',')) {
-            Some((low, high)) => Ok(Start::Uniform(low.parse()?, high.parse()?)),
-            None => text.parse().map(Start::At),
-        }
-    }
-}
-
-impl fmt::Display for Start {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Start::At(time) => time.fmt(f),
-            Start::Uniform(low, high) => write!(f, "uniform({low}, {high})"),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The sampled tables: their size, and how often a run samples where its scenario does not say so.
 
-use lfn_keys::Wrong;
+use lfn_keys::{PerFlow, Spread, Wrong};
 use lfn_sim::tables::{FlowTable, ProbeTable, QueueTable};
 use lfn_units::Time;
 
 use crate::model::{Flow, Scenario, Transport};
-use crate::quantity::{Sample, Start};
+use crate::quantity::Sample;
 
 /// The intervals of which a run takes the first that keeps to its rows. Figures and metrics that count by the second
 /// need the last one.
@@ -70,12 +70,12 @@ fn row_bytes(flow: &Flow) -> f64 {
 /// When the flows of a group begin in the mean, at least, in seconds; of drawn times all but 1 in 30,000 draws.
 fn begun_s(flow: &Flow) -> f64 {
     match flow.start {
-        Start::At(time) => time.as_s(),
-        Start::Uniform(low, high) => {
+        PerFlow::One(Spread::Uniform(low, high)) => {
             let span_s = high.since(low).as_s();
             // Four standard deviations of the mean.
             let less_s = 4.0 * span_s / (12.0 * f64::from(flow.count)).sqrt();
             low.as_s() + (0.5 * span_s - less_s).max(0.0)
         }
+        _ => flow.start.least(flow.count).as_s(),
     }
 }

@@ -24,6 +24,15 @@ impl Definitions {
             Kind::Quantity(example, Some(range)) => {
                 json!({ "type": "string", "examples": [example], "x-range": zero(&range) })
             }
+            Kind::OneOrEach(of) => {
+                let mut one = self.kind(*of);
+                let range = one.as_object_mut().and_then(|one| one.remove("x-range"));
+                let mut schema = json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] });
+                if let Some(range) = range {
+                    schema["x-range"] = range;
+                }
+                schema
+            }
             Kind::WordOr(word, span) => json!({ "anyOf": [{ "const": word }, number(span)] }),
             Kind::Text => json!({ "type": "string" }),
             Kind::Name => json!({ "anyOf": [

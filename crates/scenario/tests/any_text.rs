@@ -38,6 +38,8 @@ fn value() -> impl Strategy<Value = String> {
             "\"event\"",
             "\"auto\"",
             "\"uniform(0s, 5s)\"",
+            "[\"10ms\", \"70ms\"]",
+            "\"log-uniform(1MB, 1GB)\"",
             "\"uniform(\"",
             "[]",
             "{}",
@@ -78,7 +80,7 @@ fn collect(kind: Kind, keys: &mut BTreeSet<&'static str>) {
         Kind::Table(shape) => vec![shape],
         Kind::Kinds(.., kinds, _) => kinds.into_iter().map(|(_, shape)| shape).collect(),
         Kind::Either(.., kinds) => return kinds.into_iter().for_each(|(_, kind)| collect(kind, keys)),
-        Kind::List(of, _) => return collect(*of, keys),
+        Kind::List(of, _) | Kind::OneOrEach(of) => return collect(*of, keys),
         _ => return,
     };
     for (key, _) in shapes.into_iter().flat_map(|shape| shape.keys) {
@@ -133,6 +135,7 @@ const FLOW: &[&str] = &[
     "start = \"uniform(0s, 5s)\"",
     "stop = \"30s\"",
     "size = \"1GB\"",
+    "rtt = [\"50ms\", \"80ms\"]",
     "packet = \"9000B\"",
     "receive_window = \"1MB\"",
     "send_buffer = \"linux\"",

@@ -1,36 +1,21 @@
 //! An application that writes less than the network carries.
 
-use lfn_keys::{keys, Wrong, DELAY_MAX};
 use lfn_units::{Rate, Time};
 
-use crate::traffic::RATE_MAX;
-
-keys! {
-    /// Writes of the application of a flow: a segment at a time, evenly.
-    #[derive(Copy)]
-    pub struct Application {
-        /// Payload that it writes, in each of parallel streams, while it is active.
-        rate: Rate, in Rate(1_000)..=RATE_MAX, like "rate = \"5Mbit/s\"";
-        /// How long it is active before it pauses; with `off`. Default: always.
-        on: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
-        /// How long it pauses; with `on`.
-        off: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
-        /// How long after it is written a segment is of use, such as two RTTs: results count those that the receiver has
-        /// in order by then. Default: always.
-        deadline: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
-    }
-    settle Application::check;
+/// Writes of the application of a flow: a segment at a time, evenly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Application {
+    /// Payload that it writes while it is active.
+    pub rate: Rate,
+    /// How long it is active before it pauses; with `off`.
+    pub on: Option<Time>,
+    /// How long it pauses; with `on`.
+    pub off: Option<Time>,
+    /// How long after it is written a segment is of use.
+    pub deadline: Option<Time>,
 }
 
 impl Application {
-    fn check(&mut self, _: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
-        match (self.on, self.off) {
-            (Some(_), None) => Err(Wrong::missing("off = \"1s\"").of("off")),
-            (None, Some(_)) => Err(Wrong::missing("on = \"1s\"").of("on")),
-            _ => Ok(()),
-        }
-    }
-
     /// How long after the first it writes segment `number`, counted from 0, of so many bytes.
     pub fn writes_at(&self, number: u64, payload_bytes: u32) -> Time {
         let bits = u128::from(number) * u128::from(payload_bytes) * 8;

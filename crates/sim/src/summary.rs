@@ -80,6 +80,15 @@ pub struct FlowSummary {
     pub rtt_s: f64,
     /// Start time.
     pub start_s: f64,
+    /// When its application stops; absent at the end of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_s: Option<f64>,
+    /// Payload to deliver, in whole segments; absent without an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// Payload that its application writes, of each stream, while it is active; absent if there is always more to send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application_bps: Option<f64>,
     /// Payload delivered per second while the flow was active: from the later of start and warm-up until its last byte
     /// was acknowledged, or to the end of the run; null for a flow that was not active after the warm-up.
     pub goodput_bps: Option<f64>,
@@ -146,6 +155,7 @@ impl FlowSummary {
         self.streams += 1;
         self.delivered_bytes += stream.delivered_bytes;
         self.outstanding_bytes += stream.outstanding_bytes;
+        self.size_bytes = self.size_bytes.zip(stream.size_bytes).map(|(a, b)| a + b);
         self.claimed_bytes = self.claimed_bytes.zip(stream.claimed_bytes).map(|(a, b)| a + b);
         self.active = self.active.and(stream.active);
         self.goodput_bps = self.active.per_s(self.delivered_bytes as f64 * 8.0);
@@ -166,6 +176,16 @@ impl FlowSummary {
         self.ended_s = self.ended_s.zip(stream.ended_s).map(|(a, b)| a.max(b));
         self.completion_s = self.completion_s.zip(stream.completion_s).map(|(a, b)| a.max(b));
     }
+}
+
+/// Payload of so many segments; `None` without an end.
+pub(crate) fn size_bytes(segments: u64, payload_bytes: u32) -> Option<u64> {
+    (segments < u64::MAX).then(|| segments.saturating_mul(payload_bytes.into()))
+}
+
+/// A time in seconds; `None` for never.
+pub(crate) fn some_s(time: Time) -> Option<f64> {
+    (time != Time::NEVER).then(|| time.in_s())
 }
 
 /// The time after the warm-up while a flow was active.

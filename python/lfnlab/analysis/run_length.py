@@ -17,7 +17,7 @@ from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError
 from lfnlab.results import shards
 from lfnlab.results.store import read_json, reductions
-from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, bounds, parse
 
 if TYPE_CHECKING:
     from lfnlab.results.runs import Results, Run
@@ -48,7 +48,7 @@ def _epochs_s(resolved: dict[str, Any]) -> dict[str, float]:
         return {}
     longest: dict[str, tuple[float, tuple[str, float, float, float]]] = {}
     flows = resolved.get("flow", [])
-    longest_s = max((parse(flow["rtt"], SECONDS) for flow in flows), default=0.0)
+    longest_s = max((bounds(flow["rtt"], SECONDS)[1] for flow in flows), default=0.0)
     sharers: Counter[str] = Counter()
     for flow in flows:
         sharers[flow["direction"]] += int(flow["count"])
@@ -58,7 +58,7 @@ def _epochs_s(resolved: dict[str, Any]) -> dict[str, float]:
         rate_bps = parse(link["rate"], BITS_PER_S)
         rate_pps = rate_bps / (8 * wire_bytes)
         buffer = queue_packets(queue["size"], rate_bps, longest_s, wire_bytes)
-        rtt_s = parse(flow["rtt"], SECONDS)
+        rtt_s = bounds(flow["rtt"], SECONDS)[1]
         if "transport" not in flow and _grows_until_loss(flow["law"].partition(":")[0]):
             path = (flow["law"], rate_pps / sharing, rtt_s, buffer / sharing)
             window_s = (rate_pps * rtt_s + buffer) / sharing * rtt_s

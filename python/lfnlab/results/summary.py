@@ -187,6 +187,14 @@ class FlowSummary(TypedDict):
     """Base round-trip time."""
     start_s: float
     """Start time."""
+    stop_s: NotRequired[float | None]
+    """When its application stops; absent at the end of the run."""
+    size_bytes: NotRequired[int | None]
+    """Payload to deliver, in whole segments; absent without an end."""
+    application_bps: NotRequired[float | None]
+    """Payload that its application writes, of each stream, while it is active; absent if there
+    is always more to send.
+    """
     goodput_bps: float | None
     """Payload delivered per second while the flow was active: from the later of start and
     warm-up until its last byte was acknowledged, or to the end of the run; null for a flow

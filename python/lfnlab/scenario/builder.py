@@ -77,10 +77,13 @@ class Scenario:
         self,
         law: str | type[Law],
         *,
-        rtt: str | None = None,
+        rtt: str | tuple[str, ...] | None = None,
         **settings: Unpack[FlowSettings],
     ) -> Scenario:
         """This scenario with one more group of flows.
+
+        ``rtt``, ``start``, ``stop`` and ``size`` may be "uniform(20ms, 200ms)", "log-uniform(1MB,
+        1GB)" or a tuple, whose values the flows of the group take in order.
 
         ``law`` is NAME, NAME:VARIANT, FILE.py:CLASS, FILE.so or a subclass of
         :class:`lfnlab.Law`. ``rtt`` defaults to that given to :func:`dumbbell`, elsewhere to the

@@ -412,7 +412,7 @@ class Breaker:
 class Application:
     """Writes of the application of a flow: a segment at a time, evenly."""
 
-    rate: str
+    rate: str | tuple[str, ...]
     """Payload that it writes, in each of parallel streams, while it is active. Range: 1kbit/s
     to 10Tbit/s.
     """
@@ -431,7 +431,11 @@ class Application:
 @keywords
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Flows that differ in nothing but their random start."""
+    """Flows that differ in nothing but what is drawn or listed for each: ``rtt``, ``start``,
+    ``stop``, ``size`` and the rate of ``application`` may be "uniform(LOW, HIGH)" or "log-
+    uniform(LOW, HIGH)", which draws for each flow by its number, or a list, repeated in
+    order.
+    """
 
     name: str | int | None = None
     """How a schedule calls the group: letters, digits, ``_`` and ``-``. Default: its index."""
@@ -451,18 +455,18 @@ class Flow:
     share ``size`` equally, and are reported in sum as one flow. Range: at least 1, at most
     1000. Default 1.
     """
-    rtt: str | None = None
+    rtt: str | tuple[str, ...] | None = None
     """Round-trip time without queueing and serialisation. The flow's access links add the part
     above the delays of the links of both routes. Default: the links' delays; required if
     these are 0. Range: 1ns to 1000s.
     """
-    start: str | None = None
-    """When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow. Default "0s"."""
-    stop: str | None = None
+    start: str | tuple[str, ...] | None = None
+    """When it begins. Default "0s"."""
+    stop: str | tuple[str, ...] | None = None
     """When its application stops: nothing new is sent, and what was lost still is. Default: at
     the end of the run.
     """
-    size: str | None = None
+    size: str | tuple[str, ...] | None = None
     """Payload to deliver, after which the flow ends. Default: no end. Range: 1B to 1000000TB."""
     direction: Literal["forward", "reverse"] | None = None
     """Direction of its data. In a dumbbell it selects the link, in a parking lot "forward"
@@ -849,8 +853,8 @@ class Traffic:
     ack_route: tuple[str, ...] = ()
     """Links of the opposite way, as for a flow."""
     rtt: str | None = None
-    """Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the
-    delays of the links of both routes. Default: those and "uniform(10ms, 200ms)".
+    """Round-trip time of a connection, or its distribution as for flows, drawn for each; at
+    least the delays of the links of both routes. Default: those and "uniform(10ms, 200ms)".
     """
     receive_window: str | None = None
     """Largest amount of unacknowledged data. Default "65.536kB"."""
@@ -932,9 +936,9 @@ class FlowSettings(TypedDict, total=False):
     transport: Literal["tcp", "udt"]
     count: int
     parallel: int
-    start: str
-    stop: str
-    size: str
+    start: str | tuple[str, ...]
+    stop: str | tuple[str, ...]
+    size: str | tuple[str, ...]
     direction: Literal["forward", "reverse"]
     from_: str | int
     to: str | int

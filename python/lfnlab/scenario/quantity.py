@@ -7,7 +7,7 @@ belongs to no scenario.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lfnlab.errors import UsageError
 
@@ -43,6 +43,17 @@ def parsed(text: str, units: Mapping[str, float]) -> float | None:
     if found is None or found[2] not in units:
         return None
     return float(found[1]) * units[found[2]]
+
+
+def bounds(said: str | Sequence[str], units: Mapping[str, float]) -> tuple[float, float]:
+    """The least and the largest value of a flow's quantity: one, a distribution or a list."""
+    texts = [said] if isinstance(said, str) else said
+    values = [
+        parse(part.strip(), units)
+        for text in texts
+        for part in text.rpartition("(")[2].rstrip(")").split(",")
+    ]
+    return min(values), max(values)
 
 
 def seconds(option: str, text: str | None) -> float | None:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lfnlab.analysis import run_length
-from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, bounds, parse
 from lfnlab.testbed import random_streams
 from lfnlab.testbed.virtual_network import Network, refused
 
@@ -44,6 +44,7 @@ class Connection(NamedTuple):
     key: str
     """Of the flow's table in the scenario."""
     flow: Mapping[str, Any]
+    """That table with the flow's own RTT, start, stop and size."""
     start_s: float
     size_bytes: int | None
 
@@ -54,27 +55,38 @@ def connections(resolved: Mapping[str, Any]) -> list[Connection]:
     number = 0
     for group, flow in enumerate(resolved["flow"]):
         streams = flow["parallel"]
-        size_bytes = round(parse(flow["size"], BYTES)) if flow.get("size") else None
-        for _ in range(flow["count"]):
-            start_s = drawn_start_s(flow["start"], resolved["seed"], number)
+        for place in range(flow["count"]):
+            own = own_values(flow, place, resolved["seed"], number)
+            start_s = parse(own["start"], SECONDS)
+            size_bytes = round(parse(own["size"], BYTES)) if own.get("size") else None
             for stream in range(streams):
                 share = None
                 if size_bytes is not None:
                     share = size_bytes // streams + (stream < size_bytes % streams)
-                found.append(Connection(number, f"flow[{group}]", flow, start_s, share))
+                found.append(Connection(number, f"flow[{group}]", own, start_s, share))
             number += 1
         if len(found) > MOST_CONNECTIONS:
             raise refused(f"flow[{group}]", f"it has at most {MOST_CONNECTIONS} connections")
     return found
 
 
-def drawn_start_s(text: str, seed: int, number: int) -> float:
-    """When a flow begins; drawn as ``crates/scenario/src/config.rs`` draws it."""
-    if not text.startswith("uniform("):
-        return parse(text, SECONDS)
-    bounds = text.removeprefix("uniform(").removesuffix(")").split(",")
-    low_s, high_s = (parse(bound.strip(), SECONDS) for bound in bounds)
-    return low_s + (high_s - low_s) * next(random_streams.uniform(seed, f"flow[{number}].start"))
+def own_values(flow: Mapping[str, Any], place: int, seed: int, number: int) -> dict[str, Any]:
+    """The table of flow ``number``, at ``place`` of its group, with its own RTT, start, stop, size.
+
+    Drawn as ``crates/scenario/src/config.rs`` draws them.
+    """
+    own = dict(flow)
+    for key, units in (("rtt", SECONDS), ("start", SECONDS), ("stop", SECONDS), ("size", BYTES)):
+        said = flow.get(key)
+        if isinstance(said, list):
+            own[key] = said[place % len(said)]
+        elif said and "(" in said:
+            low, high = bounds(said, units)
+            share = next(random_streams.uniform(seed, f"flow[{number}].{key}"))
+            logarithmic = said.startswith("log-")
+            drawn = low * (high / low) ** share if logarithmic else low + (high - low) * share
+            own[key] = f"{int(drawn)}B" if key == "size" else f"{drawn!r}s"
+    return own
 
 
 def receive_buffer_bytes(need: Need) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lfnlab.analysis import run_length
 from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import known
-from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parse
+from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, bounds, parse
 from lfnlab.testbed import random_streams
 from lfnlab.testbed.linux_laws import MODULES, kernel_law, why_not_built_in
 from lfnlab.testbed.virtual_hosts import (
@@ -497,7 +497,7 @@ def _links(resolved: Mapping[str, Any], network: Network, rates: dict[str, float
         passing = [
             flow for flow in flows if link.name in itertools.chain(*network.routes(flow))
         ] or flows
-        longest_s = max(parse(flow["rtt"], SECONDS) for flow in passing)
+        longest_s = max(bounds(flow["rtt"], SECONDS)[1] for flow in passing)
         held = acks if link.key == "link.reverse" else table
         hold = held.get("reorder", {}).get("delay", "0s")
         ends = "" if network.is_dumbbell else f" from={link.ends[0]} to={link.ends[1]}"

@@ -1,18 +1,17 @@
 //! Flows, UDP, background traffic and traffic models.
 
-use lfn_keys::{keys, one_of, words, Each, Name, Packets, DELAY_MAX, PACKET_MAX};
+use lfn_keys::{keys, one_of, words, Each, Name, Packets, PerFlow, Spread, Wrong, DELAY_MAX, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_sim::application::Application;
 use lfn_sim::breaker::Breaker;
 use lfn_sim::config::LinkId;
 use lfn_sim::misbehaving::Misbehaviour;
 use lfn_sim::traffic::udp::{Burst, OnOff, Steps};
-use lfn_sim::traffic::{Direction, Parameters};
+use lfn_sim::traffic::{Direction, Parameters, RATE_MAX};
 use lfn_udt::ControlSpec;
-use lfn_units::{Bytes, Time};
+use lfn_units::{Bytes, Rate, Time};
 
 use super::Compat;
-use crate::quantity::{LawName, SendBuffer, Start, Text, Window};
+use crate::quantity::{LawName, SendBuffer, Text, Window};
 
 /// Smallest packet.
 const PACKET_MIN: Bytes = Bytes(64);
@@ -37,7 +36,9 @@ pub enum Transport {
 words! { Transport { Tcp = "tcp", Udt = "udt", } }
 
 keys! {
-    /// Flows that differ in nothing but their random start.
+    /// Flows that differ in nothing but what is drawn or listed for each: `rtt`, `start`, `stop`, `size` and the rate of
+    /// `application` may be "uniform(LOW, HIGH)" or "log-uniform(LOW, HIGH)", which draws for each flow by its number, or a
+    /// list, repeated in order.
     pub struct Flow {
         /// How a schedule calls the group: letters, digits, `_` and `-`. Default: its index.
         name: Option<Name> = None;
@@ -53,13 +54,13 @@ keys! {
         parallel: u32 = 1, in 1..=PARALLEL_MAX;
         /// Round-trip time without queueing and serialisation. The flow's access links add the part above the delays of
         /// the links of both routes. Default: the links' delays; required if these are 0.
-        rtt: Time = Time::ZERO, in Time::from_ns(1)..=DELAY_MAX;
-        /// When it begins: a time, or "uniform(LOW, HIGH)", drawn for each flow.
-        start: Start = Start::At(Time::ZERO);
+        rtt: PerFlow<Time> = PerFlow::One(Spread::At(Time::ZERO)), in Time::from_ns(1)..=DELAY_MAX;
+        /// When it begins.
+        start: PerFlow<Time> = PerFlow::One(Spread::At(Time::ZERO));
         /// When its application stops: nothing new is sent, and what was lost still is. Default: at the end of the run.
-        stop: Option<Time> = None;
+        stop: Option<PerFlow<Time>> = None;
         /// Payload to deliver, after which the flow ends. Default: no end.
-        size: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000_000_000_000_000);
+        size: Option<PerFlow<Bytes>> = None, in Bytes(1)..=Bytes(1_000_000_000_000_000_000);
         /// Direction of its data. In a dumbbell it selects the link, in a parking lot "forward" leads to higher
         /// numbers of routers. In other networks it is only a word in results. Default "forward", in a parking lot
         /// the direction from `from` to `to`.
@@ -89,7 +90,6 @@ keys! {
 
 keys! {
     /// How the ends of a TCP connection work; not over UDT.
-    #[derive(Copy)]
     pub struct Tcp, part of another table {
         /// Largest amount of unacknowledged data that the sending host keeps, in packets or bytes of payload.
         /// "linux" is the buffer of an untuned host, which grows with the window up to 4 MiB of the kernel's
@@ -133,6 +133,32 @@ keys! {
         /// Pace at 2 cwnd/srtt in slow start and 1.2 cwnd/srtt after, even if the law does not ask for it.
         /// Default false, under laws for routers and with Careful Resume true.
         pacing: bool = false;
+    }
+}
+
+keys! {
+    /// Writes of the application of a flow: a segment at a time, evenly.
+    pub struct Application {
+        /// Payload that it writes, in each of parallel streams, while it is active.
+        rate: PerFlow<Rate> = PerFlow::One(Spread::At(Rate(0))), in Rate(1_000)..=RATE_MAX, like "rate = \"5Mbit/s\"";
+        /// How long it is active before it pauses; with `off`. Default: always.
+        on: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
+        /// How long it pauses; with `on`.
+        off: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
+        /// How long after it is written a segment is of use, such as two RTTs: results count those that the receiver has
+        /// in order by then. Default: always.
+        deadline: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
+    }
+    settle Application::check;
+}
+
+impl Application {
+    fn check(&mut self, _: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
+        match (self.on, self.off) {
+            (Some(_), None) => Err(Wrong::missing("off = \"1s\"").of("off")),
+            (None, Some(_)) => Err(Wrong::missing("on = \"1s\"").of("on")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -254,9 +280,9 @@ keys! {
         path: Path = Path::default();
         /// Links of the opposite way, as for a flow.
         ack_route: Vec<String> = Vec::new(), in LINKS;
-        /// Round-trip time of a connection, or "uniform(LOW, HIGH)", drawn for each; at least the delays of the links
+        /// Round-trip time of a connection, or its distribution as for flows, drawn for each; at least the delays of the links
         /// of both routes. Default: those and "uniform(10ms, 200ms)".
-        rtt: Start = Start::Uniform(Time::from_ms(10), Time::from_ms(200));
+        rtt: Spread<Time> = Spread::Uniform(Time::from_ms(10), Time::from_ms(200));
         /// Largest amount of unacknowledged data.
         receive_window: Window = Window::Bytes(Bytes(65_536));
         /// The model, with its keys.

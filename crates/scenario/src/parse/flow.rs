@@ -1,7 +1,7 @@
 //! Flows.
 
 use lfn_header::Protocol;
-use lfn_keys::{names, PACKET_MAX};
+use lfn_keys::{names, PerFlow, Spread, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::RouterConfig;
 use lfn_sim::config::LinkId;
@@ -15,7 +15,7 @@ use crate::config::UDT_WINDOW_MAX;
 use crate::error::ScenarioError;
 use crate::model::{Change, Compat, Flow, Router, Tcp, Transport};
 use crate::network::Network;
-use crate::quantity::{LawName, Packets, Start, Text};
+use crate::quantity::{LawName, Packets, Text};
 use crate::reader::Table;
 
 /// Smallest flow window, as in libudt.
@@ -33,9 +33,10 @@ pub(crate) fn resolve(
     (flow.direction, flow.path) = places.path(table)?;
     (flow.ack_route, flow.ack_links) = places.back(table, &flow.path.links)?;
     let links = places.network.delay(&flow.path.links).after(places.network.delay(&flow.ack_links));
-    flow.rtt = rtt(table, flow.rtt, links)?;
+    resolve_rtt(flow, table, links)?;
     check_times(flow, table, duration)?;
-    if let Some(size) = flow.size.filter(|size| size.0 < u64::from(flow.parallel)) {
+    let too_little = |size: &&PerFlow<Bytes>| size.least(flow.count).0 < u64::from(flow.parallel);
+    if let Some(size) = flow.size.as_ref().filter(too_little) {
         let hint = format!("allowed: at least a byte for each of the {} streams", flow.parallel);
         return Err(table.error("size", format!("{size} is too little"), hint));
     }
@@ -52,18 +53,19 @@ pub(crate) fn resolve(
 }
 
 fn check_times(flow: &Flow, table: &Table, duration: Time) -> Result<(), ScenarioError> {
-    let start = flow.start;
-    if matches!(start, Start::Uniform(low, high) if low >= high) {
-        let hint = "allowed: uniform(LOW, HIGH) with LOW below HIGH";
-        return Err(table.error("start", start.to_string(), hint));
-    }
-    if start.latest() >= duration {
+    let start = &flow.start;
+    if start.most(flow.count) >= duration {
         let hint = format!("allowed: before the end of the run, {duration}");
         return Err(table.error("start", format!("{start} is too late"), hint));
     }
-    if let Some(stop) = flow.stop.filter(|stop| *stop <= start.latest()) {
-        let hint = format!("allowed: later than {}", start.latest());
-        return Err(table.error("stop", format!("{stop} is not after the start"), hint));
+    let Some(stop) = &flow.stop else { return Ok(()) };
+    // Two lists meet in as many ways as this, at most.
+    for i in 0..start.period().saturating_mul(stop.period()).min(flow.count as usize) {
+        let (latest, stop) = (start.at(i).most(), stop.at(i));
+        if stop.least() <= latest {
+            let hint = format!("allowed: later than {latest}");
+            return Err(table.error("stop", format!("{stop} is not after the start"), hint));
+        }
     }
     Ok(())
 }
@@ -191,7 +193,7 @@ fn check_misbehaviour(table: &Table, tcp: &Tcp, law: &LawSpec) -> Result<(), Sce
         Misbehaviour::SplitsAcks | Misbehaviour::Optimistic if !tcp.sack => {
             ("found beside sack = false".into(), "allowed: with SACK, without which ACKs are counted")
         }
-        Misbehaviour::Optimistic if tcp.application.is_some_and(|it| it.deadline.is_some()) => (
+        Misbehaviour::Optimistic if tcp.application.as_ref().is_some_and(|it| it.deadline.is_some()) => (
             "found beside a deadline".into(),
             "allowed: without one, since its ACKs tell of data that are not there",
         ),
@@ -250,7 +252,7 @@ pub(crate) fn check_ecn(
     schedule: &[Change],
 ) -> Result<(), ScenarioError> {
     for (group, (table, flow)) in tables.iter().zip(flows).enumerate() {
-        if !flow.tcp.is_some_and(|tcp| tcp.ecn) {
+        if !flow.tcp.as_ref().is_some_and(|tcp| tcp.ecn) {
             continue;
         }
         let later = schedule.iter().filter_map(|change| match change {
@@ -278,17 +280,21 @@ pub(crate) fn check_ecn(
 }
 
 /// The base RTT, 0 if it is not given; `links` is the delay of the links of both routes.
-fn rtt(table: &Table, said: Time, links: Time) -> Result<Time, ScenarioError> {
-    match said {
+fn resolve_rtt(flow: &mut Flow, table: &Table, links: Time) -> Result<(), ScenarioError> {
+    let least = flow.rtt.least(flow.count);
+    match least {
         Time::ZERO if links == Time::ZERO => Err(table.missing("rtt", "rtt = \"100ms\"")),
         Time::ZERO if links > DELAY_MAX => {
             Err(table.error("rtt", format!("the links take {links}"), format!("allowed: up to {DELAY_MAX}")))
         }
-        Time::ZERO => Ok(links),
-        rtt if rtt < links => {
-            let hint = format!("allowed: at least {links}, the delays of the links of both routes");
-            Err(table.error("rtt", format!("{rtt} is too short"), hint))
+        Time::ZERO => {
+            flow.rtt = PerFlow::One(Spread::At(links));
+            Ok(())
         }
-        rtt => Ok(rtt),
+        _ if least < links => {
+            let hint = format!("allowed: at least {links}, the delays of the links of both routes");
+            Err(table.error("rtt", format!("{least} is too short"), hint))
+        }
+        _ => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lfn_keys::Name;
+use lfn_keys::{Name, Spread};
 use lfn_sim::traffic::vectors::Trace;
 use lfn_sim::traffic::Parameters;
 use lfn_units::{Bytes, Time};
@@ -12,7 +12,7 @@ use super::path::Places;
 use super::{file, DELAY_MAX};
 use crate::error::ScenarioError;
 use crate::model::Traffic;
-use crate::quantity::{LawName, Start, Window};
+use crate::quantity::{LawName, Window};
 use crate::reader::Table;
 
 /// All models.
@@ -33,8 +33,8 @@ pub(crate) fn resolve(
         (traffic.direction, traffic.path) = places.path(table)?;
         (traffic.ack_route, traffic.ack_links) = places.back(table, &traffic.path.links)?;
         let links = places.network.delay(&traffic.path.links).after(places.network.delay(&traffic.ack_links));
-        if let (None, Start::Uniform(low, high)) = (table.get("rtt"), traffic.rtt) {
-            traffic.rtt = Start::Uniform(links.after(low), links.after(high));
+        if let (None, Spread::Uniform(low, high)) = (table.get("rtt"), traffic.rtt) {
+            traffic.rtt = Spread::Uniform(links.after(low), links.after(high));
         }
         check_rtt(table, traffic.rtt, links)?;
         if matches!(traffic.receive_window, Window::Packets(0) | Window::Bytes(Bytes(0..=1459))) {
@@ -51,14 +51,8 @@ pub(crate) fn resolve(
 }
 
 /// Checks that connections can have this RTT; `links` is the delay of the links of both routes.
-fn check_rtt(table: &Table, rtt: Start, links: Time) -> Result<(), ScenarioError> {
-    let (low, high) = match rtt {
-        Start::At(rtt) => (rtt, rtt),
-        Start::Uniform(low, high) => (low, high),
-    };
-    if matches!(rtt, Start::Uniform(..)) && low >= high {
-        return Err(table.error("rtt", rtt.to_string(), "allowed: uniform(LOW, HIGH) with LOW below HIGH"));
-    }
+fn check_rtt(table: &Table, rtt: Spread<Time>, links: Time) -> Result<(), ScenarioError> {
+    let (low, high) = (rtt.least(), rtt.most());
     let least = links.max(Time::from_ns(1));
     if low < least || high > DELAY_MAX {
         let hint = format!("allowed: from {least}, at least the delays of the links, to {DELAY_MAX}");

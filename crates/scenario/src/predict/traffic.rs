@@ -5,7 +5,6 @@ use lfn_units::Time;
 
 use crate::model::{Scenario, Traffic};
 use crate::network::Network;
-use crate::quantity::Start;
 
 /// Load of the background's levels in both directions over the rate of the slowest link.
 const LOADS: [f64; 4] = [0.0, 0.15, 0.375, 0.6];
@@ -36,9 +35,7 @@ pub(crate) struct Offered {
 impl Offered {
     pub(crate) fn of(traffic: &Traffic) -> Offered {
         let links = [&traffic.path.links, &traffic.ack_links].map(|links| links.len() as f64);
-        let rtt_s = match traffic.rtt {
-            Start::At(rtt) | Start::Uniform(_, rtt) => rtt.as_s(),
-        };
+        let rtt_s = traffic.rtt.most().as_s();
         let model = traffic.sim_model();
         let is_open = !matches!(model, Model::Web(_));
         let mut offered = Offered { links, rtt_s, is_open, ..Offered::default() };

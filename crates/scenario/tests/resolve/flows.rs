@@ -245,3 +245,100 @@ fn a_law_that_the_registry_does_not_have_is_the_callers() {
     let error = parse(&|| Err("no file; write one".into())).unwrap_err().to_string();
     assert_eq!(error, "some/where/x.toml:5: flow[0].law: no file; write one");
 }
+
+/// A quantity of a flow of each kind: one, a distribution, a list.
+fn of_kind(kind: u8, unit: &str, low: u32, high: u32) -> String {
+    match kind % 4 {
+        0 => format!("\"{high}{unit}\""),
+        1 => format!("\"uniform({low}{unit}, {high}{unit})\""),
+        2 => format!("\"log-uniform({low}{unit}, {high}{unit})\""),
+        _ => format!("[\"{high}{unit}\", \"{low}{unit}\", \"{}{unit}\"]", (low + high) / 2),
+    }
+}
+
+proptest::proptest! {
+    /// More flows, other flows behind them and more streams change nothing of the first; every value is within its bounds.
+    #[test]
+    fn quantities_of_a_flow_depend_on_its_number_alone(
+        kinds in proptest::array::uniform5(0u8..4), seed in 1u64..1000, count in 1u32..30, more in 1u32..30,
+        low in 1u32..50, width in 2u32..900,
+    ) {
+        let high = low + width;
+        let of = |i: usize, unit: &str, above: u32| of_kind(kinds[i], unit, above + low, above + high);
+        let text = |count: u32, streams: u32, behind: &str| {
+            format!(
+                "schema = 1\nduration = \"60s\"\n[link]\nrate = \"1Gbit/s\"\n[[flow]]\nlaw = \"reno\"\ncount = {count}\n\
+                 parallel = {streams}\nrtt = {}\nstart = {}\nstop = {}\nsize = {}\napplication = {{ rate = {} }}\n{behind}",
+                of(0, "ms", 0), of(1, "ms", 0), of(2, "ms", 1000), of(3, "kB", 0), of(4, "Mbit/s", 0)
+            )
+        };
+        let scenario = parse(&text(count, 1, ""));
+        let flows = scenario.config(seed).flows;
+        let own = |flow: &lfn_sim::config::FlowConfig| {
+            (flow.rtt, flow.start, flow.stop, flow.application.map(|it| it.rate))
+        };
+        let all: Vec<_> = flows.iter().map(|flow| (own(flow), flow.size_segments)).collect();
+        for (i, flow) in flows.iter().enumerate() {
+            let within = |value: u64, unit: u64, above: u64| {
+                let (least, most) = (above + u64::from(low), above + u64::from(high));
+                (least * unit..=most * unit).contains(&value)
+            };
+            let ms = Time::from_ms(1).0;
+            assert!(within(flow.rtt.0, ms, 0) && within(flow.start.0, ms, 0) && within(flow.stop.0, ms, 1000));
+            assert!(within(flow.application.unwrap().rate.0, 1_000_000, 0));
+            let kilobytes = u64::from(low) * 1000..=u64::from(high) * 1000 + 1447;
+            assert!(kilobytes.contains(&(flow.size_segments * 1448)) || flow.size_segments == 1);
+            if kinds[0] == 3 {
+                assert_eq!(flow.rtt, Time::from_ms([high, low, (low + high) / 2][i % 3].into()));
+            }
+        }
+        let others = "[[flow]]\nlaw = \"cubic\"\nrtt = \"uniform(1ms, 5ms)\"\ncount = 3\n";
+        let longer = parse(&text(count + more, 1, others)).config(seed).flows;
+        let first: Vec<_> = longer[..count as usize].iter().map(|flow| (own(flow), flow.size_segments)).collect();
+        assert_eq!(first, all);
+        let streams = parse(&text(count, 2, "")).config(seed).flows;
+        assert!(streams.iter().zip(all.iter().flat_map(|one| [one, one])).all(|(flow, one)| own(flow) == one.0));
+        // What is written again is the same scenario, and a buffer in BDPs has one size for all seeds.
+        let written = scenario.to_toml().unwrap();
+        assert_eq!(parse(&written).to_toml().unwrap(), written);
+        assert_eq!(scenario.is_random(), kinds.iter().any(|kind| kind % 4 == 1 || kind % 4 == 2));
+        let buffer = |seed| scenario.config(seed).links[0].limit_packets;
+        assert_eq!(buffer(seed), buffer(seed + 1));
+    }
+}
+
+#[test]
+fn a_buffer_is_of_the_largest_rtt_that_a_flow_may_have() {
+    let packets = |rtt: &str| {
+        let text = format!(
+            "schema = 1\nduration = \"60s\"\n[link]\nrate = \"1Gbit/s\"\nqueue.size = \"1bdp\"\n[[flow]]\nlaw = \"reno\"\n\
+             count = 2\nrtt = {rtt}\n"
+        );
+        parse(&text).config(1).links[0].limit_packets
+    };
+    let of_100_ms = packets("\"100ms\"");
+    assert_eq!(packets("\"uniform(20ms, 100ms)\""), of_100_ms);
+    assert_eq!(packets("[\"100ms\", \"20ms\"]"), of_100_ms);
+    // No flow has the third value.
+    assert_eq!(packets("[\"100ms\", \"20ms\", \"300ms\"]"), of_100_ms);
+}
+
+#[test]
+fn values_drawn_are_in_the_summary() {
+    let text =
+        "schema = 1\nduration = \"2s\"\n[link]\nrate = \"10Mbit/s\"\n[[flow]]\nlaw = \"reno\"\ncount = 3\n\
+                rtt = \"uniform(10ms, 30ms)\"\nsize = [\"10kB\", \"20kB\"]\nstop = \"1s\"\n\
+                application = { rate = \"log-uniform(1Mbit/s, 3Mbit/s)\" }\n";
+    let config = parse(text).config(1);
+    let mut sim = lfn_sim::Sim::new(&config).unwrap();
+    sim.run_until(config.duration);
+    let summary = sim.finish().unwrap().summary;
+    for (told, flow) in summary.flows.iter().zip(&config.flows) {
+        assert_eq!(told.rtt_s, flow.rtt.in_s());
+        assert_eq!(told.size_bytes, Some(flow.size_segments * 1448));
+        assert_eq!(told.stop_s, Some(1.0));
+        assert_eq!(told.application_bps, flow.application.map(|it| it.rate.as_bps()));
+    }
+    assert_eq!(summary.flows[0].size_bytes, summary.flows[2].size_bytes);
+    assert_ne!(summary.flows[0].rtt_s, summary.flows[2].rtt_s);
+}

@@ -9,6 +9,8 @@ pub enum Distribution {
     Constant(f64),
     /// Uniform on \[low, high).
     Uniform(f64, f64),
+    /// Its logarithm is uniform between those of these.
+    LogUniform(f64, f64),
     /// Mean: see [`Stream::exp`].
     Exponential(f64),
     /// Scale and shape: see [`Stream::weibull`].
@@ -44,6 +46,7 @@ impl Distribution {
         match *self {
             Distribution::Constant(x) => x,
             Distribution::Uniform(low, high) => stream.uniform(low, high),
+            Distribution::LogUniform(low, high) => low * libm::pow(high / low, stream.f64()),
             Distribution::Exponential(mean) => stream.exp(mean),
             Distribution::Weibull(scale, shape) => stream.weibull(scale, shape),
             Distribution::Lognormal(median, sigma) => stream.lognormal(median, sigma),
@@ -59,6 +62,7 @@ impl Distribution {
         match *self {
             Distribution::Constant(x) => x,
             Distribution::Uniform(low, high) => (low + high) / 2.0,
+            Distribution::LogUniform(low, high) => (high - low) / libm::log(high / low),
             Distribution::Exponential(mean) => mean,
             Distribution::Weibull(scale, shape) => scale * libm::tgamma(1.0 + 1.0 / shape),
             Distribution::Lognormal(median, sigma) => median * libm::exp(sigma * sigma / 2.0),
@@ -147,6 +151,7 @@ mod tests {
         for distribution in [
             Constant(7.0),
             Uniform(10.0, 200.0),
+            LogUniform(1.0, 20.0),
             Exponential(0.5),
             Weibull(2.0, 0.8),
             Lognormal(4000.0, 1.0),
@@ -167,6 +172,8 @@ mod tests {
         // The density is 4/3 x^-2 on 1 to 4.
         close(BoundedPareto(1.0, 4.0, 1.0).mean(), 4.0 / 3.0 * 4f64.ln(), 1e-12);
         close(ParetoII(3.0, f64::INFINITY, 2.5).mean(), 2.0, 1e-12);
+        // The density is 1/(x ln 4) on 1 to 4.
+        close(LogUniform(1.0, 4.0).mean(), 3.0 / 4f64.ln(), 1e-12);
         // Gamma(3) = 2.
         close(Weibull(1.0, 0.5).mean(), 2.0, 1e-12);
     }

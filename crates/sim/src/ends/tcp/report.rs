@@ -9,7 +9,7 @@ use crate::clock::ids::{FlowId, RouteId};
 use crate::ends::context::Context;
 use crate::ends::flow::{Flow, Role, Task};
 use crate::misbehaving::Misbehaviour;
-use crate::summary::{Active, FlowSummary};
+use crate::summary::{size_bytes, some_s, Active, FlowSummary};
 
 /// Sums over flows.
 #[derive(Clone, Copy, Default)]
@@ -118,6 +118,9 @@ impl TcpFlows {
             wire_bytes: config.wire_bytes,
             rtt_s: config.rtt.in_s(),
             start_s: config.start.in_s(),
+            stop_s: some_s(config.stop),
+            size_bytes: size_bytes(config.size_segments, config.payload_bytes),
+            application_bps: config.application.map(|application| application.rate.as_bps()),
             active,
             outstanding_bytes: at_warmup.outstanding * payload_bytes,
             goodput_bps: active.per_s(delivered_bytes as f64 * 8.0),

@@ -8,7 +8,7 @@ use lfn_units::Time;
 use super::{UdtFlow, UdtFlows, RECEIVER, SENDER};
 use crate::clock::ids::{FlowId, RouteId};
 use crate::ends::context::Context;
-use crate::summary::{Active, FlowSummary};
+use crate::summary::{size_bytes, some_s, Active, FlowSummary};
 
 /// Data packets by their end.
 #[derive(Default)]
@@ -79,6 +79,9 @@ impl UdtFlows {
             wire_bytes: config.wire_bytes(),
             rtt_s: config.rtt.in_s(),
             start_s: config.start.in_s(),
+            stop_s: some_s(config.stop),
+            size_bytes: size_bytes(config.size_packets, config.payload_bytes()),
+            application_bps: None,
             active,
             outstanding_bytes: flow.outstanding * u64::from(config.payload_bytes()),
             goodput_bps: active.per_s(delivered_bytes as f64 * 8.0),
