@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ def summary_table(
         columns = [by_metric[name] for name in metrics]
     if baseline is None:
         values = [results.intervals(metric) for _, metric, _ in columns]
-        if metrics is None and (of_background := background.shares(results)):
+        if metrics is None and not results.groups and (of_background := background.shares(results)):
             columns.append(("background (%)", "", 100.0))
             values.append(of_background)
     else:
@@ -119,6 +120,7 @@ def _columns(results: Results, *, every: bool) -> list[tuple[str, str, float]]:
     columns = [
         (f"goodput{'' if alone else ', sum'} ({unit})", "goodput_bps", 1 / unit_bps),
         ("utilization (%)", "utilization", 100.0),
+        *_of_groups(results, unit, unit_bps),
         ("Jain", "jain", 1.0),
         ("CoV (1 s)", "cov", 1.0),
         ("mean queue (ms)", "mean_queue_s", 1e3),
@@ -127,6 +129,22 @@ def _columns(results: Results, *, every: bool) -> list[tuple[str, str, float]]:
         ("retransmits", "retransmits", 1.0),
     ]
     return [column for column in columns if every or not (alone and column[1] == "jain")]
+
+
+def _of_groups(results: Results, unit: str, unit_bps: float) -> list[tuple[str, str, float]]:
+    """Columns of groups of flows; no completion where no flow has a size."""
+    if not results.groups:
+        return []
+    columns = [
+        (f"mean flow ({unit})", "flow_goodput_bps", 1 / unit_bps),
+        ("fair share", "fair_share", 1.0),
+        ("completion (s)", "completion_s", 1.0),
+    ]
+    return [
+        column
+        for column in columns
+        if not all(math.isnan(row[column[1]]) for row in results.cases.rows)
+    ]
 
 
 def _links_table(results: Results) -> Table:

@@ -40,7 +40,7 @@ def plot(
     x: str | None = None,
     y: str | None = None,
     z: str | None = None,
-    kind: Literal["time", "cdf", "bar", "box", "heat", "phase"] | None = None,
+    kind: Literal["time", "cdf", "bar", "box", "scatter", "heat", "phase"] | None = None,
     by: str | None = None,
     panel: str | None = None,
     where: Where = (),
@@ -66,6 +66,9 @@ def plot(
         lfn plot lfn-results --kind cdf --x rtt_s --by law --out rtt.pdf
         lfn plot lfn-results --kind bar --x law --y mean_queue_s
         lfn plot lfn-results --kind box --x rtt_s --y goodput_bps --by law
+        lfn plot lfn-results --kind scatter --x rtt_s --y goodput_bps
+        lfn plot lfn-results --kind cdf --x completion_s --by rtt
+        lfn plot lfn-results --figure share --by law,rtt
         lfn plot lfn-results --kind heat --x t_s --y flow --z goodput_bps
         lfn plot lfn-results --kind phase --y cwnd_seg --where flow=0,1
         lfn plot lfn-results lfn-iperf3-measured --y goodput_bps
@@ -83,13 +86,14 @@ def plot(
         y: Column of the vertical axis; a CDF needs only `--x` or `--y`.
         z: Heat map: column whose mean gives the colour; default the share of samples.
         kind: Kind of figure; `phase` without `--x` draws one flow against another.
-        by: Column whose values give the colour.
+        by: Column whose values give the colour; with `--figure` the properties of a flow that
+            make groups, as for `lfn table`.
         panel: Column with a panel for each value.
         where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
         table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
         figure: Draw a named figure, with a panel for each source; of the other options only
-            `--where`, `--run`, `--style`, `--set` and `--out` apply.
+            `--by`, `--where`, `--run`, `--style`, `--set` and `--out` apply.
         run: Of `--figure`: seed or key of the run to draw; default the first seed of some cases.
         style: `report`, `paper`, `slides`, or FILE.toml: size, font, labels, order, palette.
         set_: A key of the style, repeatable: `width=88mm`, `title="Ten flows"`, `dpi=600`.
@@ -109,26 +113,34 @@ def plot(
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
     if figure is None and run is not None:
         raise UsageError("--run: goes with --figure; elsewhere write --where seed=2")
-    if figure is not None and asked != draw.Request(where=where):
+    if figure is not None and asked != draw.Request(where=where, by=by):
         raise UsageError(
-            "--figure: a named figure; allowed beside it: --where, --run, --style, --set, --out"
+            "--figure: a named figure; allowed beside it: --by, --where, --run, --style, --set, "
+            "--out"
         )
     look = styles.changed(styles.read(style), styles.settings(set_), "--set")
     if figure is None:
         drawing = draw.draw(sources, asked, look)
     else:
-        drawing = _named(sources, where, figure, run, look)
+        drawing = _named(sources, by, where, figure, run, look)
     _save(drawing, sources, out)
     return OK
 
 
 def _named(
-    sources: Sequence[Path], where: Sequence[str], figure: str, run: str | None, style: Style
+    sources: Sequence[Path],
+    by: str | None,
+    where: Sequence[str],
+    figure: str,
+    run: str | None,
+    style: Style,
 ) -> Drawing:
     from lfnlab.figures import draw, registry
     from lfnlab.results.index import together
 
     results = together(sources)
+    if by:
+        results = results.by(*(name.strip() for name in by.split(",")))
     if where:
         results = results.where(*where)
     chosen = None if run is None else draw.one_of(results.runs, run)
@@ -160,6 +172,7 @@ def table(
     *more: Path,
     baseline: str | None = None,
     power: Annotated[bool, Parameter(negative="")] = False,
+    by: Names = (),
     where: Where = (),
     metric: str | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
@@ -176,6 +189,8 @@ def table(
         lfn table lfn-results --baseline cubic
         lfn table lfn-results --baseline cubic --power
         lfn table lfn-results --baseline link.queue.size=1bdp --markdown
+        lfn table lfn-results --by rtt
+        lfn table lfn-results --by law,direction --metric flow_goodput_bps,fair_share
         lfn table lfn-results --where law=cubic,bbr --where "link.loss<=1e-4" --metric goodput_bps
         lfn table lfn-results --csv > results.csv
         lfn table lfn-results --latex > results.tex
@@ -186,6 +201,9 @@ def table(
         more: Further ones; the column `result` tells them apart.
         baseline: A law, or KEY=VALUE of a key that the runs differ in.
         power: With `--baseline`: how many seeds tell each difference from 0, with a chance of 80 %.
+        by: Properties of a flow, with commas between: a row for each group of flows that agree in
+            them. `law`, `route`, `direction`, `flow`, `group`, or a key of the scenario's
+            `[[flow]]` such as `rtt` or `start`, as written there. Default law and route.
         where: Condition on rows, repeatable: `law=cubic,bbr`, `"utilization>=0.9"`.
         metric: Names, separated by commas; default all that `--csv` shows.
         json: The rows of `--csv` as a JSON list.
@@ -198,7 +216,7 @@ def table(
     from lfnlab.analysis.table import csv as in_csv
     from lfnlab.analysis.table import latex as in_latex
     from lfnlab.analysis.table import markdown_of, plain
-    from lfnlab.results.cases import LINK_METRICS, METRICS
+    from lfnlab.results.cases import GROUP_METRICS, LINK_METRICS, METRICS
     from lfnlab.results.index import together
 
     if json + csv + markdown + latex > 1:
@@ -206,6 +224,8 @@ def table(
     if power and (baseline is None or json or csv):
         raise UsageError("--power: goes with --baseline, without --csv and --json")
     results = together([directory, *more])
+    if by:
+        results = results.by(*by)
     if where:
         results = results.where(*where)
     if not results.cases.rows and baseline is not None:
@@ -218,7 +238,7 @@ def table(
         if not results.cases.rows:
             frame = results.links.table(metrics or LINK_METRICS)
         elif against is None:
-            frame = results.table(metrics or METRICS)
+            frame = results.table(metrics or (*METRICS, *(GROUP_METRICS if by else ())))
         else:
             frame = results.compare(against, metrics or METRICS)
         if csv:
@@ -234,6 +254,8 @@ def table(
     else:
         say(*plain(made), sep="\n")
         say(line(averages(results)))
+        if by and metrics is None:
+            say("fair share: goodput of a mean flow of the group over that of all flows; 1 is fair")
         if power:
             say(
                 f"seeds until the 95 % interval of case minus {baseline}, seed by seed, does not "
@@ -262,6 +284,7 @@ def metrics(
     start: str | None = None,
     end: str | None = None,
     base: Path | None = None,
+    by: Names = (),
     list_: Annotated[bool, Parameter("--list", negative="")] = False,
     json: Json = False,
 ) -> int:
@@ -274,6 +297,7 @@ def metrics(
         lfn metrics lfn-results --metric jain-over-time,cov --window 10s
         lfn metrics lfn-results --metric queueing-delay --start 20s --end 60s
         lfn metrics mix --metric camps --base all-standard
+        lfn metrics lfn-results --by rtt --metric jain,completion,time-to-share
         lfn metrics --list
 
     `--list` and docs/metrics.md give formula, unit and source of each metric.
@@ -287,6 +311,7 @@ def metrics(
         end: End of the window, such as 60s; default the end of the run.
         base: Other results with the same seeds: for `camps` the same flows, all with the standard
             law; for `harm` some of the flows alone.
+        by: Properties of a flow whose values make groups, as for `lfn table`; default `law`.
         list_: List the metrics; compute nothing.
     """
     from lfnlab.analysis import measure
@@ -310,6 +335,7 @@ def metrics(
             end_s=seconds("--end", end),
             window_s=seconds("--window", window),
             base=None if base is None else Results.load(base),
+            by=by or ("law",),
         )
     except MetricError as error:
         raise MetricError(error.wrong, OPTIONS.get(error.argument, error.argument)) from None

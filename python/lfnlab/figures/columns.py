@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.ticker import Formatter, LogFormatter
 
 from lfnlab.results import summary
-from lfnlab.results.cases import METRICS
+from lfnlab.results.cases import GROUP_METRICS, METRICS
 from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def bounds(column: str) -> tuple[float, float]:
 def _not_negative() -> frozenset[str]:
     """Columns of runs that hold sizes, times and counts."""
     of_summary = [kind for kind in vars(summary).values() if hasattr(kind, "__total__")]
-    known = {*METRICS, *(name for table in declared().values() for name in table)}
+    known = {*METRICS, *GROUP_METRICS, *(name for table in declared().values() for name in table)}
     known |= {name for kind in of_summary for name in get_type_hints(kind)}
     return frozenset(known - {*_SIGNED})
 

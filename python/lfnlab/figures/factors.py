@@ -167,6 +167,8 @@ def series_name(told: Mapping[str, Factor], keys: Sequence[str]) -> str:
     """The values that name a series: "cubic, reverse, beside htcp" where another law was swept."""
     if "link" in keys:
         return ", ".join(str(told[key]) for key in keys)
+    if "law" not in told:
+        return ", ".join(str(told[key]) for key in keys)
     others = [str(told[key]) for key in keys if key == "route" or told[key] != told["law"]]
     if others and keys[-1] not in ("law", "route") and told[keys[-1]] != told["law"]:
         others[-1] = f"beside {others[-1]}"

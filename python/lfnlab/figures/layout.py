@@ -178,6 +178,7 @@ def legend(figure: Figure, handles: Sequence[Artist]) -> None:
     columns = max(1, min(6, len(handles), int(room_in / (widest + own.pt(_HANDLE_IN)))))
     tallest = max(label.count("\n") + 1 for label in labels)
     rows = -(-len(handles) // columns)
+    columns = -(-len(handles) // rows)  # rows of one length
     figure.set_figheight(figure.get_figheight() + own.pt(_LINE_IN) * rows * tallest)
     figure.legend(
         handles=list(handles),

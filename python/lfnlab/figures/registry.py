@@ -48,6 +48,8 @@ class Means:
     """Whether it needs several flows."""
     of_links: bool = False
     """Whether its cases are links; the report has it where no flows are under test."""
+    of_groups: bool = False
+    """Whether it is of groups of flows; without ``--by`` of laws and RTTs."""
     counted: bool = False
     """Whether it counts over the whole run, the warm-up included."""
 
@@ -60,6 +62,12 @@ class Means:
             results: the experiment.
             hrefs: where the mark of a case leads to in an SVG.
         """
+        if self.of_groups and not results.groups and results.cases.rows:
+            classes = ["rtt"] if "rtt" in results.runs[0].properties else []
+            results = results.by("law", *classes)
+        laws = {row["law"] for row in results.cases.rows} if results.groups else set()
+        if len(laws) == 1 and "law" not in results.keys:
+            results = results.by("law", *results.groups)  # for its colour
         cases = self._cases(results)
         several = not cases.is_all("flows", 1)
         if not cases.rows or (self.of_several and not several):
@@ -67,6 +75,11 @@ class Means:
         values = cases.intervals(self.metric)
         if all(math.isnan(value.mean) for value in values.values()):
             return None
+        unknown = 0
+        if results.groups:
+            every = len(values)
+            values = {group: value for group, value in values.items() if value.mean == value.mean}
+            unknown = every - len(values)
         scale, unit = scaled(self.unit, [value.mean for value in values.values()])
         if self.unit == "bit/s":  # as in the table
             unit, scale = rate_unit_of(results.looked_at)
@@ -77,7 +90,8 @@ class Means:
         links = len({row["link"] for row in results.links.rows}) if self.of_links else 0
         shown = len({row["link"] for row in cases.rows}) if self.of_links else 0
         some = f"{shown} of {links} links, those that dropped packets" if shown < links else ""
-        return figure, "; ".join(filter(None, [some, left_out]))
+        lost = f"without {unknown} groups that have no {self.label}" if unknown else ""
+        return figure, "; ".join(filter(None, [some, lost, left_out]))
 
     def data(self, results: Results) -> pl.DataFrame:
         """The numbers that it shows, in the unit of the column."""
@@ -148,6 +162,29 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
     ),
     "jain": Means(
         "Fairness between the flows of a law", "Jain's fairness index", "jain", of_several=True
+    ),
+    "flow": Means(
+        "Goodput of a mean flow of each group",
+        "goodput of a mean flow",
+        "flow_goodput_bps",
+        "bit/s",
+        report=False,
+        of_groups=True,
+    ),
+    "share": Means(
+        "Goodput of a mean flow of each group over that of all flows of the run: 1 is fair",
+        "goodput over the mean of all flows",
+        "fair_share",
+        report=False,
+        of_groups=True,
+    ),
+    "completion": Means(
+        "Mean completion time of the flows with a size",
+        "completion time",
+        "completion_s",
+        "s",
+        report=False,
+        of_groups=True,
     ),
     "delay": Means(
         "Mean queueing delay of the link that carries the flows",

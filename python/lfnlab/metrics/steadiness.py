@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lfnlab.metrics.tables import Floats, Samples
 
 __all__ = [
+    "HOLD_BINS",
     "convergence",
     "cov",
     "cov_over_time",
@@ -34,7 +35,12 @@ __all__ = [
     "epsilon_fair",
     "ramp_up",
     "smoothness",
+    "time_to_share",
 ]
+
+
+HOLD_BINS = 5
+"""A share is held when so many bins in a row have it."""
 
 
 def cov(goodputs: ArrayLike) -> float:
@@ -112,7 +118,7 @@ def convergence(
     *,
     start_s: float = 0.0,
     tolerance: float = 0.1,
-    hold: int = 5,
+    hold: int = HOLD_BINS,
 ) -> FirstPassage:
     """Seconds from a flow's start until it holds its fair share.
 
@@ -134,6 +140,34 @@ def convergence(
         alike("goodput_bps, fair_bps", x, fair)
     fraction("tolerance", tolerance)
     return held(t, x >= (1.0 - tolerance) * fair, start_s, hold)
+
+
+def time_to_share(
+    t_s: ArrayLike,
+    goodput_bps: ArrayLike,
+    mean_bps: ArrayLike,
+    *,
+    start_s: float = 0.0,
+    share: float = 0.8,
+    hold: int = HOLD_BINS,
+) -> FirstPassage:
+    """Seconds from a flow's start until it holds most of what a mean flow has.
+
+    Of any flow, where :func:`convergence` looks at the one that began last.
+
+    Formula: end of the first of 5 bins in a row with x >= 0.8 m, less start; m the mean of all
+        flows of the run in the bin; of a group its slowest flow
+    Unit: s
+    Source: EVCP (Lu, Wang, Zhu), convergence; hold and the four fifths are this laboratory's
+
+    Args:
+        t_s, goodput_bps: ends and goodputs of one flow's bins, see :func:`goodput_bins`.
+        mean_bps: of all flows, one a bin.
+    """
+    fraction("share", share)
+    return convergence(
+        t_s, goodput_bps, mean_bps, start_s=start_s, tolerance=1.0 - share, hold=hold
+    )
 
 
 def delta_fair(

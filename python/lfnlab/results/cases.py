@@ -36,6 +36,8 @@ METRICS = (
     "loss_events",
 )
 """Columns of a summary that are averaged."""
+GROUP_METRICS = ("flow_goodput_bps", "fair_share", "completion_s")
+"""More columns of rows that are groups of flows."""
 SHOWN = ("goodput_bps", "utilization", "mean_queue_s", "retransmits")
 """Those that a printed table has."""
 FEW_SEEDS = 1_000

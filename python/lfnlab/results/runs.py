@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 from lfnlab import statistics
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError, UsageError
-from lfnlab.results import drawn, many, remote, shards
+from lfnlab.results import drawn, groups, many, remote, shards
 from lfnlab.results.cases import (
     COMPARED,
     LINK_METRICS,
@@ -159,15 +159,63 @@ class Run:
         """Index of the link whose figures stand beside those of these flows, see :func:`link`."""
         return link(self.summary, flows)
 
+    @cached_property
+    def settings(self) -> list[dict[str, Any]]:
+        """The scenario's table of each flow, defaults filled in; none of a measurement."""
+        return [] if self.is_measured else groups.own_tables(self.scenario.check().to_document())
+
+    @cached_property
+    def properties(self) -> dict[str, list[str]]:
+        """The properties that group flows: of each its values, in the order of the flows."""
+        flows = self.summary["flows"]
+        return groups.properties(flows, [route(flow) for flow in flows], self.settings)
+
+    def by(self, *keys: str) -> list[dict[str, Any]]:
+        """One row a group of flows that agree in these properties, see :meth:`Results.by`.
+
+        Raises:
+            UsageError: for a property that flows do not have.
+        """
+        summary, flows = self.summary, self.summary["flows"]
+        mean_bps = _mean(flow["goodput_bps"] for flow in flows)
+        rows = []
+        for values, places in groups.grouped(self.properties, keys).items():
+            own = [flows[place] for place in places]
+            told = {
+                name: ", ".join(dict.fromkeys(self.properties[name][p] for p in places))
+                for name in ("law", "route")
+            }
+            own_bps = _mean(flow["goodput_bps"] for flow in own)
+            rows.append(
+                {
+                    **self._factors,
+                    **told,
+                    **dict(zip(keys, values, strict=True)),
+                    "seed": self.seed,
+                    "flows": len(own),
+                    **metrics_of(summary, own),
+                    "flow_goodput_bps": own_bps,
+                    "fair_share": own_bps / mean_bps if mean_bps > 0.0 else math.nan,
+                    "completion_s": _mean(flow.get("completion_s") for flow in own),
+                    "hash": summary["hash"],
+                }
+            )
+        return rows
+
     def by_law(self) -> list[LawRow]:
         """One row a law and route: factors, seed, metrics of its flows and of their :meth:`link`.
 
         Where other laws run beside the one that is compared, ``law compared`` says which that is.
         """
+        return [cast("LawRow", {**self._factors, **row}) for row in by_law(self.summary)]
+
+    @property
+    def _factors(self) -> dict[str, Factor]:
+        """The factors, and which law is compared where others run beside it."""
         factors = dict(self.factors)
         if "law" in factors and self.laws != (factors["law"],):
             factors[COMPARED] = factors["law"]
-        return [cast("LawRow", {**factors, **row}) for row in by_law(self.summary)]
+        return factors
 
 
 def is_measurement(directory: Path) -> bool:
@@ -407,6 +455,8 @@ class Results:
     """Runs of the experiment that are not there: it was interrupted, or they failed."""
     conditions: tuple[str, ...] = ()
     """Conditions that the rows meet, see :meth:`where`."""
+    groups: tuple[str, ...] = ()
+    """Properties by which the flows of a run are grouped, see :meth:`by`; else law and route."""
 
     @classmethod
     def load(cls, root: str | Path) -> Results:
@@ -468,6 +518,24 @@ class Results:
         planned = f"{len(self.runs) + self.missing:,} runs"
         return f"{len(self.runs):,} of {planned} are stored; repeat the command to run the others"
 
+    def by(self, *keys: str) -> Results:
+        """The results with a row for each group of flows that agree in these properties.
+
+        A property is law, route, direction, flow (its number), group (name or number of its table),
+        or a key of the scenario's flow: ``rtt``, ``start``, ``size`` as written there, where a
+        distribution is one value. Rows have more columns: ``flow_goodput_bps`` is the mean over
+        the group's flows, ``fair_share`` that over the mean of all flows of the run (1 is fair),
+        ``completion_s`` the mean over the flows that finished.
+
+        >>> results.by("law", "rtt").table(["flow_goodput_bps"])  # doctest: +SKIP
+
+        Raises:
+            UsageError: for a property that flows do not have, naming those that they have.
+        """
+        for run in self.runs[:1]:
+            groups.grouped(run.properties, keys)
+        return replace(self, runs=tuple(self.runs), groups=tuple(dict.fromkeys(keys)))
+
     def where(self, *conditions: str) -> Results:
         """The results whose :meth:`rows` meet all conditions.
 
@@ -499,6 +567,9 @@ class Results:
 
     @cached_property
     def _rows_of_runs(self) -> list[list[LawRow]]:
+        if self.groups:
+            rows = [run.by(*self.groups) for run in self.runs]
+            return cast("list[list[LawRow]]", self._kept(rows))
         return self._kept([run.by_law() for run in self.runs])
 
     @cached_property
@@ -542,6 +613,9 @@ class Results:
         names = [name for name in swept if name not in ("law", "seed")]
         told = [name for name in names if any(row.get(name, "") != row["law"] for row in rows)]
         more = [name for name in ("case", COMPARED) if any(name in row for row in rows)]
+        if self.groups:
+            laws = ["law"] if "law" in swept and COMPARED not in more else []
+            return Cases(rows, tuple(dict.fromkeys((*more, *told, *laws, *self.groups))))
         several = ["route"] if len({row["route"] for row in rows}) > 1 else []
         return Cases(rows, (*dict.fromkeys((*more, *told)), "law", *several))
 

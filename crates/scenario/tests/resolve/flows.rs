@@ -298,7 +298,7 @@ proptest::proptest! {
         assert_eq!(first, all);
         let streams = parse(&text(count, 2, "")).config(seed).flows;
         assert!(streams.iter().zip(all.iter().flat_map(|one| [one, one])).all(|(flow, one)| own(flow) == one.0));
-        // What is written again is the same scenario, and a buffer in BDPs has one size for all seeds.
+        // Its canonical TOML is the same scenario, and a buffer in BDPs has one size for all seeds.
         let written = scenario.to_toml().unwrap();
         assert_eq!(parse(&written).to_toml().unwrap(), written);
         assert_eq!(scenario.is_random(), kinds.iter().any(|kind| kind % 4 == 1 || kind % 4 == 2));

@@ -17,6 +17,7 @@ from lfnlab.analysis.summary import averaged, rate_unit_of
 from lfnlab.analysis.table import Table, markdown, with_interval
 from lfnlab.errors import MetricError
 from lfnlab.metrics import CoarseSamplesError, FirstPassage
+from lfnlab.results.groups import grouped
 from lfnlab.statistics import Interval, finite, interval
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def measure(
     end_s: float | None = None,
     window_s: float | None = None,
     base: Results | None = None,
+    by: Sequence[str] = ("law",),
 ) -> Measurement:
     """Metrics of stored runs, over the seeds of each case.
 
@@ -133,6 +135,7 @@ def measure(
         window_s: time scale of Jain's index, CoV and convergence; default those of the field.
         base: the same flows with one law for all, for ``camps``, or some of them alone, for
             ``harm``; runs are paired by seed.
+        by: properties of flows whose values make a group, see :meth:`lfnlab.Results.by`.
 
     Raises:
         MetricError: an unknown name, a window that the runs do not have, a metric asked for by name
@@ -154,7 +157,8 @@ def measure(
             )
         first_s = float(run.summary["warmup_s"]) if start_s is None else start_s
         partner = None if base is None else _partner(run, base)
-        view = View(run, first_s, end_s, window_s, partner)
+        grouped(run.properties, by)
+        view = View(run, first_s, end_s, window_s, partner, tuple(by))
         for metric in (METRICS[name] for name in names or METRICS):
             try:
                 rows = list(metric.rows(view))

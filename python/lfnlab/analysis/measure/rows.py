@@ -131,7 +131,36 @@ def _convergence(view: View) -> Iterator[Row]:
             reached = metrics.convergence(
                 new.t_s, new.own, share, start_s=new.flow["start_s"], tolerance=tolerance
             )
-            yield Row(new.flow["law"], f"last flow to {name}, tolerance {tolerance:g}", reached)
+            yield Row(
+                view.named(new.flow), f"last flow to {name}, tolerance {tolerance:g}", reached
+            )
+
+
+def _time_to_share(view: View) -> Iterator[Row]:
+    """Of each group its slowest flow of those that live long enough to hold a share."""
+    bin_s = view.window_s or max(view.scales((1.0,), 1), default=0.0)
+    if not bin_s or len(view.flows) < 2:
+        return
+    t, numbers, x = metrics.goodput_matrix(view.every_sample, bin_s, end_s=view.last_s)
+    there = ~np.isnan(x)
+    mean = np.nansum(x, axis=0) / np.maximum(there.sum(axis=0), 1)
+    lives = {
+        flow: (t[own], row[own], mean[own])
+        for flow, row, own in zip(numbers, x, there, strict=True)
+        if own.sum() >= metrics.HOLD_BINS
+    }
+    for of, flows in view.by_law():
+        slowest = max(
+            (
+                metrics.time_to_share(*lives[flow["id"]], start_s=flow["start_s"])
+                for flow in flows
+                if flow["id"] in lives
+            ),
+            key=lambda reached: (reached.censored, reached.value),
+            default=None,
+        )
+        if slowest is not None:
+            yield Row(of, f"slowest flow, to 80 % of the mean flow, {bin_s:g} s", slowest)
 
 
 def _delta_fair(view: View) -> Iterator[Row]:
@@ -139,14 +168,14 @@ def _delta_fair(view: View) -> Iterator[Row]:
     if new is not None and len(new.others) == 1:
         start_s = new.flow["start_s"]
         reached = metrics.delta_fair(new.t_s, new.own, new.others[0], start_s=start_s)
-        yield Row(new.flow["law"], "last flow, delta 0.1", reached)
+        yield Row(view.named(new.flow), "last flow, delta 0.1", reached)
 
 
 def _epsilon_fair(view: View) -> Iterator[Row]:
     if (new := view.newcomer) is not None:
         start_s, rtt_s = new.flow["start_s"], new.flow["rtt_s"]
         reached = metrics.epsilon_fair(new.t_s, new.all, rtt_s, start_s=start_s)
-        yield Row(new.flow["law"], "last flow, epsilon 0.1", reached)
+        yield Row(view.named(new.flow), "last flow, epsilon 0.1", reached)
 
 
 def _ramp_up(view: View) -> Iterator[Row]:
@@ -154,7 +183,7 @@ def _ramp_up(view: View) -> Iterator[Row]:
         own, _ = view.lives([new.flow])
         times = metrics.ramp_up(own, new.flow["id"], new.flow["start_s"])
         for n, seconds in times.items():
-            yield Row(new.flow["law"], f"last flow, byte 1500e{n}", seconds)
+            yield Row(view.named(new.flow), f"last flow, byte 1500e{n}", seconds)
 
 
 def _loss_rate(view: View) -> Iterator[Row]:
@@ -384,13 +413,14 @@ def _frames_in_time(view: View) -> Iterator[Row]:
 
 def _sized(view: View) -> Iterator[tuple[str, list[FlowSummary]]]:
     """By law the flows with a size that began in the window, so that all their bytes count."""
-    for law in dict.fromkeys(flow["law"] for flow in view.run.summary["flows"]):
+    every = view.run.summary["flows"]
+    for law in dict.fromkeys(map(view.named, every)):
         flows = [
             flow
-            for flow in view.run.summary["flows"]
-            if flow["law"] == law
+            for flow in every
+            if view.named(flow) == law
             and view.start_s <= flow["start_s"] < view.last_s
-            and "size" in view.settings[flow["id"]]
+            and "size" in view.run.settings[flow["id"]]
         ]
         if flows:
             yield law, flows
@@ -479,6 +509,7 @@ METRICS = {
         Metric("rtt-fairness", metrics.rtt_fairness, _rtt_fairness, needs="flows of several RTTs"),
         Metric("rtt-exponent", metrics.rtt_exponent, _rtt_exponent, needs="flows of several RTTs"),
         Metric("convergence", metrics.convergence, _convergence, ("s", 1.0), _LATER),
+        Metric("time-to-share", metrics.time_to_share, _time_to_share, ("s", 1.0), _SEVERAL),
         Metric("delta-fair", metrics.delta_fair, _delta_fair, ("s", 1.0), "a flow, then another"),
         Metric("epsilon-fair", metrics.epsilon_fair, _epsilon_fair, ("RTT", 1.0), _LATER),
         Metric("ramp-up", metrics.ramp_up, _ramp_up, ("s", 1.0), _LATER),

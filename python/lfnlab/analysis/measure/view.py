@@ -66,6 +66,7 @@ class View:
         window_s: the time scale of metrics that have one; default those of the field that fit.
         base: for the impact on standard TCP: the run in which all flows were standard; for harm:
             that of the harmed flows alone.
+        by: properties whose values make a group of flows, see :meth:`lfnlab.Results.by`.
     """
 
     run: Run
@@ -73,6 +74,16 @@ class View:
     end_s: float | None = None
     window_s: float | None = None
     base: Run | None = None
+    by: tuple[str, ...] = ("law",)
+
+    def named(self, flow: FlowSummary) -> str:
+        """The group of a flow in words: its values of :attr:`by`."""
+        place = self._places[flow["id"]]
+        return ", ".join(self.run.properties[key][place] for key in self.by)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {flow["id"]: place for place, flow in enumerate(self.run.summary["flows"])}
 
     @cached_property
     def flow_table(self) -> pl.DataFrame:
@@ -180,7 +191,7 @@ class View:
         if ids not in self._samples:
             own, window = self.lives(flows)
             whole = own.height == self.flow_table.height
-            self._samples[ids] = self._all_samples if whole else Samples(own), window
+            self._samples[ids] = self.every_sample if whole else Samples(own), window
         return self._samples[ids]
 
     @cached_property
@@ -188,7 +199,8 @@ class View:
         return {}
 
     @cached_property
-    def _all_samples(self) -> Samples:
+    def every_sample(self) -> Samples:
+        """Table flows of all flows, for metrics in bins."""
         return Samples(self.flow_table)
 
     def _rows(self, first: int, last: int) -> tuple[int, int]:
@@ -230,9 +242,11 @@ class View:
         return [(start, end) for start, end in spells if start < end]
 
     def by_law(self) -> Iterator[tuple[str, list[FlowSummary]]]:
-        """Flows by law, laws in the order of the flows."""
-        for law in dict.fromkeys(flow["law"] for flow in self.flows):
-            yield law, [flow for flow in self.flows if flow["law"] == law]
+        """Flows by law, or in the groups of :attr:`by`, in the order of the flows."""
+        groups: dict[str, list[FlowSummary]] = {}
+        for flow in self.flows:
+            groups.setdefault(self.named(flow), []).append(flow)
+        yield from groups.items()
 
     def groups(self) -> Iterator[tuple[str, list[FlowSummary]]]:
         """Each law's flows where it has several, and all flows where there are several laws."""
@@ -254,7 +268,7 @@ class View:
         if self.window_s is None and window["end_s"] - began_s < bin_s:
             return None
         t, numbers, x = metrics.goodput_matrix(
-            self._all_samples, bin_s, start_s=began_s, end_s=window["end_s"]
+            self.every_sample, bin_s, start_s=began_s, end_s=window["end_s"]
         )
         others = ~np.all(np.isnan(x), axis=1)
         others[numbers.index(last["id"])] = False
@@ -302,12 +316,6 @@ class View:
         if "opportunities" not in link:
             return flow["wire_bytes"]
         return flow["wire_bytes"] - FRAMING_BYTES[self._resolved["compat"]] + DEVICE_BYTES
-
-    @cached_property
-    def settings(self) -> dict[int, Mapping[str, Any]]:
-        """The scenario's table of each flow."""
-        tables = [table for table in self._resolved["flow"] for _ in range(int(table["count"]))]
-        return dict(enumerate(tables))
 
     @cached_property
     def _resolved(self) -> Mapping[str, Any]:

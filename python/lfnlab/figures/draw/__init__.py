@@ -1,4 +1,4 @@
-"""Draw any table of a result: time series, CDF, bars, boxes, heat map, phase plot.
+"""Draw any table of a result: time series, CDF, bars, boxes, dots, heat map, phase plot.
 
 A source is a results directory, the directory of one run (or of a measured flow), or one Parquet
 file. Every row also carries what tells its run apart: ``law``, ``seed``, the factors of the
@@ -61,8 +61,8 @@ def draw(paths: Sequence[Path], request: Request, style: Style = PRESETS["report
     columns = tables.columns(name)
     # Rows without a time are no samples of a trace: each is a point.
     timeless = "t_s" not in columns or (kind == "phase" and name in _EVENTS)
-    of_points = kind in ("time", "phase") and x is not None and timeless
-    numeric = (y, request.z, *((x,) if kind in ("time", "phase") else ()))
+    of_points = kind == "scatter" or (kind in ("time", "phase") and x is not None and timeless)
+    numeric = (y, request.z, *((x,) if kind in ("time", "phase", "scatter") else ()))
     for column in dict.fromkeys(c for c in numeric if c):
         if columns[column] == pl.Null:
             raise UsageError(f"{column} of {name} has no value in any row")
@@ -92,10 +92,11 @@ def draw(paths: Sequence[Path], request: Request, style: Style = PRESETS["report
         "cdf": cdf,
         "bar": partial(bars, asked=request.by is not None),
         "box": partial(boxes, asked=request.by is not None),
+        "scatter": points,
         "heat": heat,
     }
     with applied(style), house_style():
-        figure, more = (points if of_points else painters[kind])(canvas)
+        figure, more = painters["scatter" if of_points else kind](canvas)
         finish(figure, style)
     said = [n for n in (chosen_runs, more, missing, *canvas.left_out) if n]
     says = f"{kind} of table {name}: {', '.join(said)}"

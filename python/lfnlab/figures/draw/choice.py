@@ -18,7 +18,7 @@ from lfnlab.results.conditions import condition, matching
 if TYPE_CHECKING:
     from lfnlab.figures.draw.tables import Tables
 
-Kind = Literal["time", "cdf", "bar", "box", "heat", "phase"]
+Kind = Literal["time", "cdf", "bar", "box", "scatter", "heat", "phase"]
 Log = Literal["x", "y", "xy"]
 #: Values of a column that get colours unasked.
 MOST_GROUPS = 12
@@ -65,8 +65,10 @@ def chosen(tables: Tables, request: Request) -> tuple[Kind, str, str | None, str
         timed = "t_s" in tables.columns(name)
         text = not tables.columns(name)[x].is_numeric()
         kind = "bar" if text or x in _RUN_COLUMNS or not timed else "phase"
-    name = _table_of(tables, request, wanted, timed=kind not in ("bar", "box"))
-    if kind == "box" and request.table is None and _FLOWS in tables.names:
+    name = _table_of(tables, request, wanted, timed=kind not in ("bar", "box", "scatter"))
+    if kind == "scatter" and x is None:
+        raise UsageError("--kind scatter: name with --x the column of the horizontal axis")
+    if kind in ("box", "scatter") and request.table is None and _FLOWS in tables.names:
         # A row a flow: those of the summary are a law's flows together.
         name = _FLOWS if _has(tables.columns(_FLOWS), wanted) else name
     columns = tables.columns(name)
@@ -87,6 +89,7 @@ def _overview(tables: Tables, request: Request) -> tuple[Kind | None, str]:
     firsts: dict[str | None, tuple[str, ...]] = {
         "bar": ("goodput_bps",),
         "box": ("goodput_bps",),
+        "scatter": ("goodput_bps",),
         "cdf": ("rtt_s", "goodput_bps"),
         "heat": ("cwnd_seg", "packets"),
         None: ("cwnd_seg", "packets", "goodput_bps"),

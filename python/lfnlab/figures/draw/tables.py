@@ -29,6 +29,8 @@ _LISTED = 12
 """Runs that an error lists."""
 #: Codes that are drawn over time as numbers.
 _NUMBERS = ("state",)
+_CLASSES = ("direction", "rtt", "start", "size", "group")
+"""Properties of flows as the scenario writes them."""
 
 
 class Tables:
@@ -164,7 +166,11 @@ def _derived(run: Run, name: str) -> pl.LazyFrame | None:
     if name == SUMMARY:
         rows = run.by_law()
     elif name == FLOWS:
-        rows = [{"flow": flow["id"], **flow} for flow in run.summary["flows"]]
+        classes = {key: run.properties[key] for key in _CLASSES if key in run.properties}
+        rows = [
+            {"flow": flow["id"], **flow, **{key: own[place] for key, own in classes.items()}}
+            for place, flow in enumerate(run.summary["flows"])
+        ]
     elif name == LINKS:
         rows = [{"link": link["id"], **link} for link in run.summary["links"]]
     else:
@@ -185,9 +191,17 @@ def _named(frame: pl.LazyFrame, table: str, run: Run) -> pl.LazyFrame:
     columns = frame.collect_schema()
     summary = run.summary
     if "flow" in columns:
+        numbers = [flow["id"] for flow in summary["flows"]]
         frame = frame.with_columns(
             law=_renamed("flow", {flow["id"]: flow["law"] for flow in summary["flows"]}, "other"),
             route=_renamed("flow", {flow["id"]: route(flow) for flow in summary["flows"]}, "other"),
+        )
+        frame = frame.with_columns(
+            _renamed("flow", dict(zip(numbers, run.properties[key], strict=True)), "other").alias(
+                key
+            )
+            for key in _CLASSES
+            if key in run.properties and key not in columns
         )
     if "link" in columns and columns["link"].is_integer():
         ids = {i: link["id"] for i, link in enumerate(summary["links"])}
