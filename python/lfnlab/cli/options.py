@@ -138,8 +138,8 @@ def naming_options(said: Mapping[str, Any] | None = None) -> Iterator[None]:
         raise error.at(OPTIONS[error.key]) from None
 
 
-def settings(texts: Sequence[str]) -> dict[str, Any]:
-    """The values of ``--set KEY=VALUE`` by their keys.
+def settings(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """The values of ``--set KEY=VALUE``, or of another such option, by their keys.
 
     Raises:
         UsageError: no such pair, or a key twice.
@@ -148,9 +148,9 @@ def settings(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not (key and equals and value):
-            raise UsageError(f'--set: "{text}"; write for example --set link.queue.kind=pie')
+            raise UsageError(f'{option}: "{text}"; write for example {option} link.queue.kind=pie')
         if key in said:
-            raise UsageError(f"--set: {key} is given twice; write each key once")
+            raise UsageError(f"{option}: {key} is given twice; write each key once")
         said[key] = _value(value)
     return said
 

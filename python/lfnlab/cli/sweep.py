@@ -14,6 +14,7 @@ from lfnlab.cli.options import (
     Jobs,
     Json,
     Memory,
+    Names,
     On,
     Out,
     Report,
@@ -46,9 +47,12 @@ MOST_SUMMARISED = 1000
 
 
 def sweep(
-    file: Path,
+    file: Path | None = None,
     /,
     *,
+    extend: Path | None = None,
+    law: Names = (),
+    add: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     set_: Set = (),
     on: On = "simulator",
     out: Out = Path("lfn-results"),
@@ -70,11 +74,17 @@ def sweep(
         lfn sweep scenario.toml --out results
         lfn sweep scenario.toml --out results --executor dask --jobs 8
         lfn sweep scenario.toml --out part-2 --shard 2/10
+        lfn sweep --extend results --law htcp
+        lfn sweep --extend results --add link.queue.size=2bdp
 
     docs/sweep.md describes `[sweep]` and the results.
 
     Args:
         file: A scenario in TOML with a table `[sweep]`.
+        extend: Instead of a file: the results of a sweep or comparison, to which `--law` and
+            `--add` add cases; only these run, and what is missing.
+        law: With `--extend`: further laws, with commas between.
+        add: With `--extend`: `KEY=VALUE`, a further value of a key, repeatable.
         out: Results directory.
         jobs: Runs at a time, fewer if memory is short; default one for each core. With Dask, the
             number of processes; with a batch system, of jobs.
@@ -84,6 +94,7 @@ def sweep(
         dry_run: Print the number of runs and their predicted time, memory and disk space; run none.
     """
     from lfnlab.experiment.executor import check_executor
+    from lfnlab.experiment.extend import Experiment
     from lfnlab.experiment.plan import Plan
     from lfnlab.experiment.sweep import Sweep
     from lfnlab.results import remote
@@ -92,6 +103,33 @@ def sweep(
 
     _core.limit_memory(memory)
     check_executor(executor)
+    if extend is not None:
+        if file is not None or set_ or shard is not None:
+            raise UsageError("--extend: it says what ran; leave out FILE, --set, --shard")
+        if not (law or add):
+            raise UsageError("--extend: write --law NAME or --add KEY=VALUE")
+        pairs = [pair for text in add for pair in settings((text,), "--add").items()]
+        more = Experiment.load(extend).extended(law, pairs)
+        if dry_run:
+            estimate = more.plan.estimate(stored(extend), jobs or cores())
+            _print_estimate(None, estimate, as_json=json)
+            return OK
+        with bar() as progress:
+            results = more.run(
+                out=extend,
+                title=more.title,
+                jobs=jobs,
+                executor=executor,
+                progress=progress,
+                failed=progress.failed,
+                backend=backend(more.on),
+            )
+        return _end(results, report=report, as_json=json)
+    if file is None or law or add:
+        raise UsageError(
+            "sweep: write lfn sweep FILE, or lfn sweep --extend DIR with --law NAME or "
+            "--add KEY=VALUE"
+        )
     part = None if shard is None else _shard(shard)
     if dry_run and on == "linux":
         raise UsageError("--dry-run: it predicts what the simulator needs; leave out --on linux")
@@ -120,9 +158,15 @@ def sweep(
             title=asked.base.name or file.stem,
             backend=where,
         )
-    whole = results.runs and part is None and not remote.kept(results.root)
-    page = write_page(results) if report and whole else None
-    _print_swept(results, page, as_json=json)
+    return _end(results, report=report and part is None, as_json=json)
+
+
+def _end(results: Results, *, report: bool, as_json: bool) -> int:
+    """Write the page, print what ran; the exit code."""
+    from lfnlab.results import remote
+
+    whole = report and results.runs and not remote.kept(results.root)
+    _print_swept(results, write_page(results) if whole else None, as_json=as_json)
     return FAILED if results.failures else OK
 
 
@@ -378,15 +422,17 @@ def _shard(text: str) -> tuple[int, int]:
     return int(part), int(parts)
 
 
-def _print_estimate(asked: Sweep, estimate: Estimate, *, as_json: bool) -> None:
+def _print_estimate(asked: Sweep | None, estimate: Estimate, *, as_json: bool) -> None:
+    """The cost of a sweep, or of an experiment that is extended."""
     if as_json:
-        print_json(vars(estimate) | {"points": len(asked.design)})
+        points = {} if asked is None else {"points": len(asked.design)}
+        print_json(vars(estimate) | points)
         return
     todo = estimate.runs - estimate.there
-    say(
-        f"{estimate.runs:,} runs of {len(asked.design):,} points "
-        f"({', '.join(asked.design.keys())}): {estimate.there:,} stored, {todo:,} to run"
-    )
+    of = ""
+    if asked is not None:
+        of = f" of {len(asked.design):,} points ({', '.join(asked.design.keys())})"
+    say(f"{estimate.runs:,} runs{of}: {estimate.there:,} stored, {todo:,} to run")
     if estimate.alone:
         say(f"{estimate.alone:,} points run once: they have no randomness")
     if not todo:

@@ -73,7 +73,7 @@ def _of_cases(runs: Sequence[Run]) -> str:
     base = dict(cases[0])
     del base["seed"]
     table: dict[str, Any] = {"seeds": chosen}
-    if differing := dict(_differences(cases, "")):
+    if differing := dict(differences(cases)):
         table["zip"] = differing
     for at, (case, own) in enumerate(zip(documents.values(), seeds.values(), strict=True)):
         point = {key: values[at] for key, values in differing.items()}
@@ -94,7 +94,7 @@ def _is(document: dict[str, Any], case: dict[str, Any]) -> bool:
         return False
 
 
-def _differences(values: Sequence[Any], path: str) -> Iterator[tuple[str, list[Any]]]:
+def differences(values: Sequence[Any], path: str = "") -> Iterator[tuple[str, list[Any]]]:
     """The values that differ, by the smallest keys that all have."""
     if all(value == values[0] for value in values):
         return
@@ -103,12 +103,12 @@ def _differences(values: Sequence[Any], path: str) -> Iterator[tuple[str, list[A
         if all(set(value) == set(keys) for value in values):
             for key in keys:
                 below = f"{path}.{key}" if path else key
-                yield from _differences([value[key] for value in values], below)
+                yield from differences([value[key] for value in values], below)
             return
     lists = all(isinstance(value, list) and value for value in values)
     alike = lists and len({len(value) for value in values}) == 1
     if alike and all(isinstance(part, dict) for value in values for part in value):
         for at in range(len(values[0])):
-            yield from _differences([value[at] for value in values], f"{path}[{at}]")
+            yield from differences([value[at] for value in values], f"{path}[{at}]")
         return
     yield path, list(values)

@@ -50,9 +50,17 @@ class Sweep:
         Raises:
             ScenarioError: naming file, line and key of what is wrong.
         """
-        text = _core.read(str(path))
-        base, said, lines = split(text, str(path), table)
-        source, tables = lasting(text, str(path), table)
+        return cls.of_text(_core.read(str(path)), str(path), table)
+
+    @classmethod
+    def of_text(cls, text: str, path: str, table: str = "sweep") -> Sweep:
+        """The sweep in the text of a file; ``path`` is how an error calls it.
+
+        Raises:
+            ScenarioError: as :meth:`load`.
+        """
+        base, said, lines = split(text, path, table)
+        source, tables = lasting(text, path, table)
         try:
             seeds = said.pop("seeds", 1)
             if not _are_seeds(seeds):
@@ -60,13 +68,13 @@ class Sweep:
                 raise ScenarioError(repr(seeds), allowed, "seeds")
             design = Design.from_toml(said)
         except ScenarioError as error:
-            raise located(error, lines, str(path), table) from None
+            raise located(error, lines, path, table) from None
         factors = {
             key: lines.get(f"{table}.{method}.{quoted(key)}", lines[table])
             for method, part in said.items()
             for key in part
         }
-        return cls(base, design, seeds, str(path), source, factors, tables)
+        return cls(base, design, seeds, path, source, factors, tables)
 
     def with_settings(self, base: Scenario, said: Mapping[str, Value]) -> Sweep:
         """The same design of ``base``, which is the scenario with these values of keys."""
