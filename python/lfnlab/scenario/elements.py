@@ -431,10 +431,11 @@ class Application:
 @keywords
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Flows that differ in nothing but what is drawn or listed for each: ``rtt``, ``start``,
-    ``stop``, ``size`` and the rate of ``application`` may be "uniform(LOW, HIGH)" or "log-
-    uniform(LOW, HIGH)", which draws for each flow by its number, or a list, repeated in
-    order.
+    """Flows that differ in nothing but their drawn and listed values.
+
+    ``rtt``, ``start``, ``stop``, ``size`` and the rate of ``application`` may be "uniform(LOW,
+    HIGH)" or "log-uniform(LOW, HIGH)", which draws for each flow by its number, or a list,
+    repeated in order.
     """
 
     name: str | int | None = None

@@ -36,9 +36,9 @@ pub enum Transport {
 words! { Transport { Tcp = "tcp", Udt = "udt", } }
 
 keys! {
-    /// Flows that differ in nothing but what is drawn or listed for each: `rtt`, `start`, `stop`, `size` and the rate of
-    /// `application` may be "uniform(LOW, HIGH)" or "log-uniform(LOW, HIGH)", which draws for each flow by its number, or a
-    /// list, repeated in order.
+    /// Flows that differ in nothing but their drawn and listed values. `rtt`, `start`, `stop`, `size` and the rate of
+    /// `application` may be "uniform(LOW, HIGH)" or "log-uniform(LOW, HIGH)", which draws for each flow by its number, or
+    /// a list, repeated in order.
     pub struct Flow {
         /// How a schedule calls the group: letters, digits, `_` and `-`. Default: its index.
         name: Option<Name> = None;
