@@ -7,7 +7,8 @@ law) have different dashes, markers and hatching.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -52,7 +53,9 @@ class Look:
 def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
     """A look for each series of one figure, no two alike.
 
-    Up to the product of colours and dashes (about sixty) they differ; beyond it looks return.
+    Up to the product of colours and dashes (about sixty) they differ; beyond it looks return. The
+    registry has eleven colours for all laws. A law that comes second to one of its colour takes a
+    lighter or darker shade of it.
 
     Args:
         series: the law whose colour each series takes, None for the next of the house's.
@@ -61,12 +64,29 @@ def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
     greys = itertools.cycle(GREYS) if current().palette == "grey" else None
     palette = list(GREYS if greys else dict.fromkeys(info.color for info in laws()))
     others = itertools.cycle((info.color, info.marker) for info in laws())
+    owners: dict[str, str] = {}
+    shades: dict[str, str] = {}
     for key, law in series.items():
         color, marker = next(others) if law is None else look(law)
+        name = "" if law is None else law.removeprefix("udt/").partition(":")[0]
+        if name and owners.setdefault(color, name) != name:
+            shades.setdefault(name, _shade(color, [other.color for other in found.values()]))
+            color = shades[name]
         color = color if greys is None else next(greys)
         near = _any if greys else alike
         found[key] = _free(color, marker, palette, list(found.values()), near)
     return found
+
+
+def _shade(color: str, taken: Sequence[str]) -> str:
+    """A lighter or darker shade of a colour: the one farthest from those that are taken."""
+    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+    mixed = [
+        [round(part + (end - part) * share) for part in parts]
+        for end, share in ((0, 0.35), (255, 0.4), (0, 0.5), (255, 0.55))
+    ]
+    shades = ["#{:02X}{:02X}{:02X}".format(*shade) for shade in mixed]
+    return max(shades, key=lambda shade: min(_distance(shade, other) for other in taken))
 
 
 def _any(_one: str, _other: str) -> bool:
@@ -97,7 +117,12 @@ def _free(
 @cache
 def alike(one: str, other: str) -> bool:
     """Whether two colours, ``#rrggbb``, may be taken for one another."""
-    return sum((a - b) ** 2 for a, b in zip(_lab(one), _lab(other), strict=True)) < ALIKE**2
+    return _distance(one, other) < ALIKE
+
+
+def _distance(one: str, other: str) -> float:
+    """Of two colours in CIELAB."""
+    return math.dist(_lab(one), _lab(other))
 
 
 def _lab(color: str) -> tuple[float, float, float]:
