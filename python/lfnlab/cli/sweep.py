@@ -322,7 +322,7 @@ def show(directory: Path, key: str, /) -> int:
 
 @store.command
 def verify(directory: Path = Path("lfn-results"), /) -> int:
-    """Compare every file of a store with its stored hash. Exit code 1 if one differs.
+    """Compare every file of results with its stored hash. Exit code 1 if one differs.
 
     Example: `lfn store verify lfn-results`
 
@@ -331,9 +331,17 @@ def verify(directory: Path = Path("lfn-results"), /) -> int:
     """
     from lfnlab.results import maintenance, remote
     from lfnlab.results.integrity import KEY, remedy
+    from lfnlab.results.runs import is_measurement
 
+    root = remote.local(directory)
+    if is_measurement(root):
+        why = maintenance.measurement_fault(root)
+        say(f"1 measurement, {int(why is not None)} damaged")
+        if why is not None:
+            say(line(f"{why}; import it again"))
+        return OK if why is None else FAILED
     checked, damaged, wrong = 0, 0, []
-    for name, found in maintenance.verify(remote.local(directory)):
+    for name, found in maintenance.verify(root):
         is_run = KEY.fullmatch(name) is not None
         checked += is_run
         if found is not None:

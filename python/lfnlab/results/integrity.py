@@ -172,16 +172,19 @@ def checked(file: Path) -> Path:
     return file
 
 
-def fault(run: Path, hashed_bytes: int | None = HASHED_BYTES) -> str | None:
-    """Fault of the files of a stored run, or None.
+def fault(
+    run: Path, hashed_bytes: int | None = HASHED_BYTES, *, measured: bool = False
+) -> str | None:
+    """Fault of the files of a stored run or of a measurement, or None.
 
     Args:
         run: its directory.
         hashed_bytes: longer files are measured and not hashed; None to hash all.
+        measured: it is a measurement, which has no scenario.
     """
     if shards.holds(run):
         return None
-    if (absent := incomplete(run)) is not None:
+    if not measured and (absent := incomplete(run)) is not None:
         return absent
     try:
         said = unsealed(run / "provenance.json")

@@ -65,6 +65,11 @@ def find(root: Path, key: str) -> Path:
     return root / "runs" / found[0]
 
 
+def measurement_fault(root: Path) -> str | None:
+    """Fault of the files of a measurement by the hashes in its provenance, or None."""
+    return integrity.fault(root, hashed_bytes=None, measured=True)
+
+
 def damage(run: Path) -> Damage | None:
     """Fault of a run's files by the hashes in its provenance, or None."""
     why = integrity.fault(run, hashed_bytes=None)
