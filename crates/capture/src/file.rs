@@ -1,7 +1,10 @@
-//! Frames of a pcap or pcapng file, in one pass and bounded memory.
+//! Frames of a pcap or pcapng file, also one packed by gzip, in one pass and bounded memory.
 
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
+use flate2::bufread::MultiGzDecoder;
 use pcap_parser::{create_reader, Block, PcapBlockOwned, PcapError};
 
 use crate::Error;
@@ -84,6 +87,22 @@ fn per_s(resolution: u8) -> u64 {
     }
 }
 
+/// What gzip packed (RFC 1952), up to where it is cut or damaged.
+struct Unpacked<R> {
+    decoder: MultiGzDecoder<R>,
+    is_damaged: Arc<AtomicBool>,
+}
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // An error would take with it what came before, which the capture's reader holds.
+        Ok(self.decoder.read(into).unwrap_or_else(|_| {
+            self.is_damaged.store(true, Ordering::Relaxed);
+            0
+        }))
+    }
+}
+
 /// Calls `take` with each frame.
 ///
 /// # Errors
@@ -92,7 +111,16 @@ pub fn frames(
     file: impl Read + Send,
     mut take: impl FnMut(Captured<'_>, u64) -> Result<(), Error>,
 ) -> Result<About, Error> {
-    let mut reader = create_reader(HELD, file).map_err(|error| match error {
+    let mut file = BufReader::new(file);
+    let is_damaged = Arc::new(AtomicBool::new(false));
+    let is_packed = file.fill_buf().map_err(|_| Error::Unreadable)?.starts_with(&[0x1F, 0x8B]);
+    let mut reader = if is_packed {
+        let decoder = MultiGzDecoder::new(file);
+        create_reader(HELD, Unpacked { decoder, is_damaged: Arc::clone(&is_damaged) })
+    } else {
+        create_reader(HELD, file)
+    }
+    .map_err(|error| match error {
         PcapError::Eof => Error::Empty,
         PcapError::ReadError => Error::Unreadable,
         _ => Error::Foreign,
@@ -144,6 +172,9 @@ pub fn frames(
     }
     if is_first {
         return Err(Error::Foreign);
+    }
+    if is_damaged.load(Ordering::Relaxed) {
+        about.stopped = Some("what gzip packed ends or is damaged there");
     }
     let told = interfaces.all.iter().filter_map(|one| one.dropped);
     about.dropped = told.reduce(u64::saturating_add);

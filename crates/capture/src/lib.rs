@@ -34,7 +34,7 @@ pub enum Error {
     #[error("it is empty; allowed: a capture of tcpdump or tshark")]
     Empty,
     /// It is something else.
-    #[error("no pcap or pcapng file, or cut in its first block; allowed: a capture of tcpdump or tshark, unpacked")]
+    #[error("no pcap or pcapng file, or cut in its first block; allowed: a capture of tcpdump or tshark, also packed by gzip")]
     Foreign,
     /// Reading failed.
     #[error("it cannot be read to its end")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,7 +98,7 @@ def kind_of(file: Path) -> Kind:
             head = opened.read(HEAD_BYTES)
     except OSError as error:
         raise StoreError(f"cannot read {file}: {error.strerror}") from None
-    if head.startswith(_CAPTURES):
+    if _unpacked(head).startswith(_CAPTURES):
         return "capture"
     if head.startswith((b"\x1f\x8b", b"BZh")):
         return "flent"
@@ -115,6 +116,16 @@ def kind_of(file: Path) -> Kind:
         f"{file}: neither of iperf3 -J, ss -tin, tcpdump, qlog nor flent; --kind tells which: "
         f"{', '.join(KINDS)}"
     )
+
+
+def _unpacked(head: bytes) -> bytes:
+    """A file's first bytes, those that gzip packed if they are so."""
+    if not head.startswith(b"\x1f\x8b"):
+        return head
+    try:
+        return zlib.decompressobj(31).decompress(head, HEAD_BYTES)
+    except zlib.error:
+        return b""
 
 
 def read(

@@ -53,7 +53,7 @@ def read(file: Path, *, at: At | None = None, step_s: float | None = STEP_S) -> 
     sender; they are null without timestamps.
 
     Args:
-        file: pcap or pcapng, of any snap length with TCP's header.
+        file: pcap or pcapng, also packed by gzip, of any snap length with TCP's header.
         at: where it was made; default as the parts of the round-trip time show.
         step_s: time between two samples, in seconds; more where there would be very many.
 

@@ -43,8 +43,9 @@ def test_the_kind_is_that_of_the_content(tmp_path: Path, capture: Path) -> None:
         assert sources.kind_of(other) == kind
     other.write_text('{"event":"start","data":{}}\n')
     assert sources.kind_of(other) == "iperf3"
-    other.write_bytes(gzip.compress(b"{}"))
-    assert sources.kind_of(other) == "flent"
+    for packed, kind in ((b"{}", "flent"), (files["capture"].read_bytes(), "capture")):
+        other.write_bytes(gzip.compress(packed))
+        assert sources.kind_of(other) == kind
     for kind in ("bare", "prefixed", "reverse"):
         assert sources.kind_of(DATA / "ss" / f"{kind}.log") == "ss"
 

@@ -619,12 +619,29 @@ def test_a_file_is_read_up_to_its_cut(tmp_path: Path, lfn: Lfn) -> None:
     assert "the file ends within a packet" in printed
 
 
+def test_a_file_that_gzip_packed_is_read_as_it_is_unpacked(tmp_path: Path) -> None:
+    for write in (in_pcap, in_pcapng):
+        file = write(transfer())
+        whole, packed = read(tmp_path, file), gzip.compress(file)
+        for more in (packed, gzip.compress(file[:999]) + gzip.compress(file[999:])):
+            measured = read(tmp_path, more)
+            assert measured.flows.equals(whole.flows)
+            assert measured.summary == whole.summary
+        for damaged in (packed[: len(packed) // 2], packed[:-8] + bytes(8)):
+            measured = read(tmp_path, damaged)
+            (note,) = [note for note in measured.summary["notes"] if "Read up to byte" in note]
+            assert note.endswith("what gzip packed ends or is damaged there.")
+            assert 0 < measured.flows.height <= whole.flows.height
+
+
 @pytest.mark.parametrize(
     ("file", "where"),
     [
         (b"", "it is empty"),
         (b"\xd4\xc3\xb2", "no pcap or pcapng file"),
         (gzip.compress(b"x" * 999), "no pcap or pcapng file"),
+        (gzip.compress(b""), "it is empty"),
+        (b"\x1f\x8b", "it is empty"),
         (b"{}" * 999, "no pcap or pcapng file"),
         (in_pcap([]), "0 packets, and no TCP data among them"),
         (in_pcap(transfer(0)), "3 packets, and no TCP data among them"),
