@@ -93,6 +93,8 @@ pub struct Row {
     pub acks: u64,
     /// When the latest of them came, and the receiver's timestamp in it.
     pub ack_stamp: Option<(u64, u32)>,
+    /// When the latest data came, and the sender's timestamp in it.
+    pub data_stamp: Option<(u64, u32)>,
 }
 
 /// The data of one end of a connection.

@@ -107,6 +107,7 @@ pub struct Way {
     pub reordered: u64,
     acks: u64,
     ack_stamp: Option<(u64, u32)>,
+    data_stamp: Option<(u64, u32)>,
     /// Packets that are in the file twice.
     pub copies: u64,
     /// Bytes that were acknowledged and are not in the file.
@@ -190,6 +191,7 @@ impl Way {
             reordered: self.reordered,
             acks: self.acks,
             ack_stamp: self.ack_stamp,
+            data_stamp: self.data_stamp,
         });
     }
 
@@ -244,6 +246,7 @@ impl Way {
         }
         self.first_ns.get_or_insert(segment.t_ns);
         self.last_ns = segment.t_ns;
+        self.data_stamp = segment.stamps.map(|(value, _)| (segment.t_ns, value)).or(self.data_stamp);
         self.largest = self.largest.max(segment.payload);
         if segment.payload <= USUAL {
             self.usual = self.usual.max(segment.payload);

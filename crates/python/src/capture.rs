@@ -21,7 +21,7 @@ fn bytes(value: Option<u64>) -> Option<f64> {
     value.map(|bytes| bytes as f64)
 }
 
-const COLUMNS: [(&str, Value); 17] = [
+const COLUMNS: [(&str, Value); 19] = [
     ("t_s", |row| ns(Some(row.t_ns))),
     ("delivered_bytes", |row| bytes(row.delivered)),
     ("arrived_bytes", |row| bytes(row.arrived)),
@@ -33,6 +33,8 @@ const COLUMNS: [(&str, Value); 17] = [
     ("acks", |row| bytes(Some(row.acks))),
     ("ack_came_s", |row| ns(row.ack_stamp.map(|(t_ns, _)| t_ns))),
     ("ack_stamp", |row| row.ack_stamp.map(|(_, value)| f64::from(value))),
+    ("data_came_s", |row| ns(row.data_stamp.map(|(t_ns, _)| t_ns))),
+    ("data_stamp", |row| row.data_stamp.map(|(_, value)| f64::from(value))),
     ("ahead_s", |row| ns(row.ahead.last)),
     ("ahead_smoothed_s", |row| ns(row.ahead.smoothed)),
     ("ahead_least_s", |row| ns(row.ahead.least)),

@@ -132,15 +132,19 @@ def _samples(flow: dict[str, Any], at: str | None, table: dict[str, Floats]) -> 
         "retransmits": table["retransmits"],
         "reordered": table["reordered"],
         "acks": table["acks"],
-        "ack_delay_s": _ack_delay(table, at),
+        "ack_delay_s": _delay(table, at, "sender", "ack", "ahead"),
+        "data_delay_s": _delay(table, at, "receiver", "data", "behind"),
         "delivery_bps": np.diff(table["arrived_bytes"], prepend=np.nan) * 8 / steps,
     }
 
 
-def _ack_delay(table: dict[str, Floats], at: str | None) -> Floats:
-    """Delay of the latest ACK on its way, above the least, by the clocks of timestamps."""
-    if at == "sender":
-        return _late(table["ack_came_s"], table["ack_stamp"], table["ahead_s"])
+def _delay(table: dict[str, Floats], at: str | None, end: str, what: str, part: str) -> Floats:
+    """Delay of the latest ACK, or data, on its way above the least, by the clocks of timestamps.
+
+    At the end that gets them alone: there a part of the RTT is all of it.
+    """
+    if at == end:
+        return _late(table[f"{what}_came_s"], table[f"{what}_stamp"], table[f"{part}_s"])
     return np.full(table["t_s"].size, np.nan)
 
 
@@ -164,8 +168,8 @@ def _late(came_s: Floats, stamps: Floats, rtt_s: Floats) -> Floats:
     late = times - values / ticks[near.argmin()]
     part = max(1, times.size // 3)
     first, last = late[:part].argmin(), times.size - part + late[-part:].argmin()
-    drift = (late[last] - late[first]) / (times[last] - times[first])
-    if abs(drift) < _MOST_DRIFT:
+    apart_s = times[last] - times[first]
+    if apart_s > 0 and abs(drift := (late[last] - late[first]) / apart_s) < _MOST_DRIFT:
         late -= drift * times
     rtts = rtt_s[known]
     empty = rtts <= rtts.min() * (1 + _EMPTY) + 1 / ticks[near.argmin()]

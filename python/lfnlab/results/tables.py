@@ -41,6 +41,7 @@ MEASURED = (
     Column("reordered", "u64", "", "Segments that came out of order, not sent again.", ()),
     Column("acks", "u64", "", "Packets that acknowledge the data.", ()),
     Column("ack_delay_s", "f64", "s", "Delay of the latest ACK's way back above the least.", ()),
+    Column("data_delay_s", "f64", "s", "Delay of the latest data's way above the least.", ()),
     Column("app_limited", "u8", "", "1 if the application sets the delivery rate, 0 if not.", ()),
     Column("busy_s", "f64", "s", "Time with data to send or to be acknowledged.", ()),
     Column("rwnd_limited_s", "f64", "s", "Part of busy_s held by the receiver's window.", ()),
