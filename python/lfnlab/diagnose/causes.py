@@ -36,7 +36,7 @@ ON_AVERAGE = 0.85
 """Part of the window that rate times RTT fills on average, where it is certain."""
 LEAST_SHARE = 0.7
 """Part of the time of a cause that is certain."""
-CHANGES = 1 / 3
+CHANGES = 0.42
 """Part of the time from which on a path that changes again and again is the cause: it is good for
 about half of the time."""
 MOST_CHANGED = 0.02
@@ -133,7 +133,7 @@ def _ends(found: _Found, doubts: list[str]) -> None:
     by_little = not cells.has_flight
     cwnd_open = np.isnan(cells.cwnd_bytes) | (cells.cwnd_bytes > cells.window_bytes)
     if by_little:
-        window &= cwnd_open
+        window &= cwnd_open & ~cells.window_grows
         part = cells.flight_bytes[window] / cells.window_bytes[window]
         agree &= bool(part.size and np.mean(part) >= ON_AVERAGE)
     found.set(window, "receive-window", strong=agree & cwnd_open & (cells.retransmits <= 0) & rests)
@@ -164,6 +164,7 @@ def _acks(found: _Found) -> None:
     cells = found.cells
     which, strong = losses.slow_acks(cells)
     found.set(which, "ack-path", strong=strong)
+    found.set(losses.waits_behind(cells), "ack-path", strong=False)
     segments, apart_s = losses.stretch(cells)
     if segments >= losses.STRETCH and apart_s >= losses.TOGETHER_S:
         found.set(~(cells.full >= HELD), "ack-path", strong=False)
@@ -181,7 +182,8 @@ def _network(found: _Found, doubts: list[str]) -> None:
     free = found.free()
     if not free.any():
         return
-    for which, cause, strong in losses.causes(found.cells, free, doubts):
+    has_changed = bool(found.where("path-change").any())
+    for which, cause, strong in losses.causes(found.cells, free, doubts, has_changed=has_changed):
         found.set(which, cause, strong=strong)
 
 

@@ -30,8 +30,12 @@ COARSE_RTTS = 6.0
 """In a longer cell a queue, or a slow start, comes and goes."""
 AT_ONCE = 50
 """Segments that are lost together, as by a bucket that is empty."""
+TICK_S = 1e-3
+"""Of Linux's clock of timestamps."""
 LEAST_QUEUE_S, LEAST_SMOOTHED_S = 5e-4, 1e-3
 """Shorter is the noise of hosts, as packets show it and as a socket does."""
+GROWN = 1.25
+"""A window that grows by this keeps pace with the transfer."""
 MOST = 2000
 """Cells of a flow."""
 
@@ -73,6 +77,10 @@ class Cells:
     full: Floats
     """Part of the samples in which the offered window was full."""
     ack_delay_s: Floats
+    """Wait of ACKs on their way: the most; at a receiver what data did not wait of the RTT, the
+    least, since a sender may wait, too."""
+    data_delay_s: Floats
+    """Least wait of data on their way, at a receiver."""
     is_slow_start: Floats
     """Whether the window is below the slow-start threshold."""
 
@@ -96,16 +104,34 @@ class Cells:
         Bursts of the sender wait behind themselves: a higher RTT need not be a standing queue.
         """
         delay = self.rtt_low_s - self.base_s
+        delay = np.fmin(delay, self.data_delay_s + TICK_S)
         found: Floats = delay * self.rate_bps / 8 / self.shown.segment_bytes
-        # A smoothed RTT is the host's own, with its wakeups.
-        is_smoothed = np.isfinite(self.cwnd_bytes).any()
-        least_s = LEAST_SMOOTHED_S if is_smoothed else LEAST_QUEUE_S
+        least_s = LEAST_SMOOTHED_S if self.is_smoothed else LEAST_QUEUE_S
         return np.where(delay >= least_s, found, np.minimum(found, 0.0))
+
+    @property
+    def is_smoothed(self) -> bool:
+        """Whether the RTT is a socket's, with the wakeups of its host."""
+        return bool(np.isfinite(self.cwnd_bytes).any())
 
     @property
     def has_queue(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether packets wait on the path. A handshake's packet is small, and waits less."""
         return self.queue_segments >= QUEUE_SEGMENTS
+
+    @cached_property
+    def window_grows(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether the receiver's window grows in the cell or to the next one: autotuning."""
+        rows = self.shown.window_bytes
+        low, high = (_each(of, rows, self.starts) for of in (np.nanmin, np.nanmax))
+        after = np.append(high[1:], np.nan)
+        grown: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.fmax(high, after) >= GROWN * low
+        return grown
+
+    @property
+    def at_receiver(self) -> bool:
+        """Whether the times are a receiver's capture's, or one's on the way."""
+        return self.shown.flow.get("captured_at") not in (None, "sender")
 
     @property
     def is_coarse(self) -> bool:
@@ -176,7 +202,11 @@ def of(shown: Evidence) -> Cells:
         _sums(shown.rwnd_limited_s, starts) / lengths,
         _sums(shown.sndbuf_limited_s, starts) / lengths,
         full,
-        _each(np.nanmax, shown.ack_delay_s, starts),
+        _either(
+            _each(np.nanmax, shown.ack_delay_s, starts),
+            _each(_low, shown.rtt_s - base_s - shown.data_delay_s, starts),
+        ),
+        _each(_low, shown.data_delay_s, starts),
         _each(np.nanmean, below, starts),
     )
 

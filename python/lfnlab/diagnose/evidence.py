@@ -62,10 +62,12 @@ class Evidence:
     acks: Floats = field(default_factory=lambda: np.empty(0))
     """ACKs in the row's time; of a capture, else NaN."""
     ack_delay_s: Floats = field(default_factory=lambda: np.empty(0))
-    """Of the way back, above the least; of a capture, else NaN."""
+    """Of the way back, above the least; of a capture at the sender, else NaN."""
+    data_delay_s: Floats = field(default_factory=lambda: np.empty(0))
+    """Of the way of the data; of a capture at the receiver, else NaN."""
 
     def __post_init__(self) -> None:
-        for name in ("acks", "ack_delay_s"):
+        for name in ("acks", "ack_delay_s", "data_delay_s"):
             if not getattr(self, name).size:
                 object.__setattr__(self, name, np.full(self.lengths_s.size, np.nan))
 
@@ -198,6 +200,7 @@ def of(measurement: Measurement, flow: int) -> Evidence:
         sndbuf_limited_s=gained("sndbuf_limited_s"),
         acks=acks,
         ack_delay_s=level("ack_delay_s"),
+        data_delay_s=level("data_delay_s"),
     )
 
 

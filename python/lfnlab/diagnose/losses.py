@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.diagnose.cells import AT_ONCE, BLOCK_BYTES, QUEUE_SEGMENTS
+from lfnlab.diagnose.cells import AT_ONCE, LEAST_QUEUE_S, LEAST_SMOOTHED_S, QUEUE_SEGMENTS
 from lfnlab.diagnose.names import UNDECIDED
 from lfnlab.diagnose.steady import is_bbr, resumed, runs
 
@@ -34,19 +34,39 @@ MOST_CHANGED = 0.7
 """Part of the time of outages, of a path that is known to work between."""
 SHIFT = 1.6
 """The RTT is so many times what the bytes in flight and the usual rate give."""
+DELAYED_S = 0.04
+"""Linux's receiver delays an ACK by so much, as a sender with a small window sees."""
 FEW, SURE = 3, 5
 """Losses apart in time that tell a cause, and that can make it certain."""
 ONE_RATE, MANY_RATES = 0.29, 0.35
 """Coefficient of variation of the rate behind a policer, and of one that is none for sure. Of drawn
-transfers policers had up to 0.27, random losses from 0.31 on, except one."""
+transfers policers had up to 0.27, random losses from 0.31 on, except one. A window that halves, and
+grows evenly again, has 0.19."""
+FASTER, SOMETIMES = 1.5, 0.1
+"""A full link takes so many times its rate in this part of the time: its rate changes. Of drawn
+transfers over one that does not, none did."""
+STEADY = 0.2
+"""Coefficient of variation of the rate of a full link, where that is certain."""
+LINK_RATE = 0.1
+"""The same at a link that is always busy; random losses leave more."""
+CLUMPED = 2.0
+"""The window is so many times what losses one by one would leave: they come many at once. Of drawn
+tests of iperf3 random losses had up to 1.7, policers from 2.2 on."""
+RESISTS = 0.1
+"""Lost part up to which BBR keeps its rate: it probes with 1.25 times what it measured."""
+STANDS, STANDS_LONG = 0.2, 0.3
+"""Part of the samples of many RTTs that find a queue, if it overflows now and then; one that loses
+many at once stands for longer."""
+TELLING = 3.0
+"""Student's t of a rank correlation that is no chance."""
 USUAL, STRETCH, TOGETHER_S = 2.2, 3.5, 1e-3
 """Segments that an ACK acknowledges usually, and where most are missing; the time between two."""
 SURE_S, SURE_PART = 2e-3, 0.05
 """Wait in a queue that overflows for sure, and its part of the smallest RTT."""
-BEGIN, MANY = 3, 8
+BEGIN, MANY = 3, 5
 """Cells of the start, and those that show whether RTT and window rise together."""
-ALIKE, SHORT, LONG = 0.4, 0.9, 20.0
-"""Rank correlation of RTT and window, and packets in a queue that is short, or long for sure."""
+ALIKE, IN_STEP, SHORT = 0.4, 0.9, 0.5
+"""Rank correlation of RTT and window, and of what only rises with it; packets in a short queue."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +124,13 @@ def _rates(cells: Cells) -> Floats:
     return found
 
 
-def causes(cells: Cells, free: Flags, doubts: list[str]) -> Iterator[tuple[Flags, str, Flags]]:
-    """Cells by cause, and whether that is sure."""
+def causes(
+    cells: Cells, free: Flags, doubts: list[str], *, has_changed: bool = False
+) -> Iterator[tuple[Flags, str, Flags]]:
+    """Cells by cause, and whether that is sure; ``has_changed``: the path did in other cells."""
     none = np.zeros(len(cells), bool)
+    if len(cells) < FEW:
+        return  # As of iperf3, which ACKs that were lost held up.
     found = epochs(cells, free)
     if not found.begins.size:
         if (free & cells.has_queue).sum() >= 0.5 * free.sum():
@@ -115,7 +139,11 @@ def causes(cells: Cells, free: Flags, doubts: list[str]) -> Iterator[tuple[Flags
     usual = float(np.nanquantile(np.nan_to_num(found.queue_segments), 0.75))
     queued = found.queue_segments >= max(QUEUE_SEGMENTS, TOP * usual)
     if cells.is_coarse:
-        queued[:] = cells.has_queue[free].mean() >= TOP
+        later = free.copy()
+        later[: min(found.ends[0], len(cells) // 2)] = False
+        times, _ = clumps(cells, later)
+        least = STANDS_LONG if times >= CLUMPED and not is_bbr(cells) else STANDS
+        queued[:] = later.any() and cells.has_queue[later].mean() >= least
     # Each cell is of the loss that ends its growth, else of the last one.
     owner = np.searchsorted(found.ends, np.arange(len(cells)), "right")
     owner = np.minimum(owner, found.begins.size - 1)
@@ -125,33 +153,70 @@ def causes(cells: Cells, free: Flags, doubts: list[str]) -> Iterator[tuple[Flags
     long = usual >= 2 * QUEUE_SEGMENTS and waits_s >= max(SURE_S, SURE_PART * cells.base_s)
     # At the receiver a queue of ACKs looks alike; samples of many RTTs hide a rate that changes.
     is_shown = cells.shown.flow.get("captured_at") in (None, "sender") and not cells.is_coarse
+    full = cells.rate_bps[free & cells.has_queue]
     sure = is_shown and queued.mean() >= 0.8 and found.begins.size >= FEW and long
+    sure = sure and _spread(full) <= STEADY
     yield by_queue, "queue-overflow", by_queue & sure
     if _follows_window(cells, found, free):
         yield without, "queue-overflow", none
-    kind, sure = _without_queue(cells, found, ~queued)
+    kind, sure = _without_queue(cells, found, ~queued, without)
+    if kind in ("policer", UNDECIDED) and has_changed:
+        kind = "path-change"
     yield without, kind, without & sure
 
 
 def _follows_window(cells: Cells, found: Epochs, free: Flags) -> bool:
-    """Whether the RTT rises with what is in flight: a queue of few packets, or one that stands."""
+    """Whether the RTT rises with what is in flight, at one rate: a queue of few packets."""
     sent = np.where(np.isfinite(cells.cwnd_bytes), cells.cwnd_bytes, cells.flight_bytes)
     known = free & np.isfinite(cells.rtt_s) & np.isfinite(sent)
-    known[:BEGIN] = False
-    if known.sum() < MANY or found.begins.size < FEW:
+    known[: min(BEGIN, found.ends[0])] = False
+    count = int(known.sum())
+    if count < MANY or _spread(_rates(cells)[known]) > ONE_RATE:
         return False
     low, high = np.quantile(cells.rtt_s[known], [0.1, 0.9])
-    spread = float(high - low) * float(np.nanmedian(cells.rate_bps[known])) / 8
-    packets = spread / cells.shown.segment_bytes
-    if packets >= LONG:
-        return True
-    ranks = [np.argsort(np.argsort(values[known])) for values in (cells.rtt_s, sent)]
-    like = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-    return like >= ALIKE and packets >= SHORT and float(np.nanmedian(found.delay_segments)) >= SHORT
+    moved = float(high - low) * float(np.nanmedian(cells.rate_bps[known])) / 8
+    like = _alike(cells.rtt_s[known], sent[known])
+    telling = like * np.sqrt((count - 2) / max(1 - like**2, 1e-9)) >= TELLING
+    noise_s = LEAST_SMOOTHED_S if cells.is_smoothed else LEAST_QUEUE_S
+    waits = bool(high - low >= noise_s and moved >= SHORT * cells.shown.segment_bytes)
+    return bool(waits and like >= ALIKE and telling)
 
 
-def _without_queue(cells: Cells, found: Epochs, which: Flags) -> tuple[str, bool]:
-    """Random losses or a policer: losses at any rate, or at one.
+def _alike(some: Floats, others: Floats) -> float:
+    """Rank correlation."""
+    ranks = [np.argsort(np.argsort(values)) for values in (some, others)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _spread(values: Floats) -> float:
+    """Coefficient of variation."""
+    known = values[np.isfinite(values)]
+    mean = float(np.mean(known)) if known.size else 0.0
+    return float(np.std(known)) / mean if mean > 0 else 0.0
+
+
+def clumps(cells: Cells, which: Flags) -> tuple[float, float]:
+    """The window in those that losses one by one would leave, and the part that is lost.
+
+    Mathis and others (1997) for Reno's window, and CUBIC's where it is larger (RFC 9438, section
+    5.1). Laws that take more leave a larger window, too; none leaves a much smaller one. NaN
+    without losses.
+    """
+    segment = cells.shown.segment_bytes
+    sent = float(np.nansum((cells.rate_bps * cells.lengths_s)[which])) / 8 / segment
+    lost = float(np.nansum(cells.retransmits[which]))
+    if not sent > 0 or not lost > 0:
+        return np.nan, 0.0
+    part = min(lost / sent, 1.0)
+    windows = np.where(np.isfinite(cells.cwnd_bytes), cells.cwnd_bytes, cells.flight_bytes)[which]
+    usual = 1.22 / np.sqrt(part)
+    if cells.shown.flow.get("law") == "cubic" and cells.base_s > 0:
+        usual = max(usual, 1.054 * (cells.base_s / part) ** 0.75)
+    return float(np.nanmedian(windows)) / segment / usual, part
+
+
+def _without_queue(cells: Cells, found: Epochs, which: Flags, without: Flags) -> tuple[str, bool]:
+    """Losses without a queue: one by one, or many at once; at any rate, or at one.
 
     The first is left out: slow start overshoots.
     """
@@ -159,22 +224,31 @@ def _without_queue(cells: Cells, found: Epochs, which: Flags) -> tuple[str, bool
     rates = found.rate_bps[which]
     rates = rates[1:] if rates.size > FEW else rates
     rates = rates[np.isfinite(rates)]
-    if rates.size < FEW:
-        if not rates.size:
+    if not rates.size:
+        return UNDECIDED, False
+    later = without.copy()
+    later[: min(begin, len(cells) // 2)] = False
+    whole = _spread(_rates(cells)[begin:])
+    if not np.nansum(cells.retransmits[later]) > 0:
+        later = without
+    times, part = clumps(cells, later)
+    if is_bbr(cells):
+        at_once = float(np.sum(found.lost[which])) >= AT_ONCE
+        return "random-loss" if part >= RESISTS or not at_once else "policer", False
+    if times >= CLUMPED:
+        if whole <= ONE_RATE:
+            return "policer", False
+        if cells.shown.flow.get("law") in ("reno", "cubic"):
             return UNDECIDED, False
-        # BBR fills a bucket once, and then keeps to its rate.
-        at_once = is_bbr(cells) and float(np.sum(found.lost[which])) >= AT_ONCE
-        return "policer" if at_once else "random-loss", False
-    spread = float(np.std(rates) / np.mean(rates)) if np.mean(rates) > 0 else 0.0
-    later = _rates(cells)[begin:]
-    whole = float(np.nanstd(later) / np.nanmean(later)) if np.nanmean(later) > 0 else 0.0
-    if whole <= ONE_RATE:
-        return "policer", False
+    elif min(whole, _spread(cells.rate_bps[begin:])) <= LINK_RATE:
+        return "queue-overflow", False
+    if rates.size < FEW:
+        return "random-loss", False
     empty = np.nanquantile(np.nan_to_num(found.queue_segments[which]), 0.9) < 1.0
     return "random-loss", bool(
         empty
         and rates.size >= SURE
-        and min(spread, whole) >= MANY_RATES
+        and min(_spread(rates), whole) >= MANY_RATES
         and not stretch(cells)[0] > USUAL
     )
 
@@ -183,6 +257,8 @@ def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
     """Cells of a path that changed: nothing arrives, or the load does not explain the RTT."""
     shown = cells.shown
     which = np.zeros(len(cells), bool)
+    if len(cells) < FEW:
+        return
     strong = which.copy()
     flight = shown.inflight_bytes
     at_sender = shown.flow.get("captured_at") in (None, "sender")
@@ -198,26 +274,17 @@ def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
             which |= over
             if end_s - start_s >= 2 * least_s and at_sender:
                 strong |= over
-    elif np.isfinite(shown.cwnd_bytes).any() and not shown.flow.get("target_bps"):
-        # A window of one segment follows a timeout; iperf3 has always data to write.
+    elif np.isfinite(shown.cwnd_bytes).any():
+        # A window of one segment follows a timeout. That iperf3 writes nothing for a while tells
+        # little: Linux wakes it when a third of a buffer of two windows is free.
         timeouts = shown.cwnd_bytes <= ONE * shown.segment_bytes
-        written = np.nansum(shown.goodput_bps * shown.lengths_s) / cells.total_s
-        often = written * shown.lengths_s / 8 >= ONE * 2 * BLOCK_BYTES
-        silent = (timeouts | (often & (shown.goodput_bps <= 0))) & (shown.lengths_s >= STALL_S)
-        for begin, end in runs(silent):
-            over = (cells.edges_s[1:] > shown.edges_s[begin]) & (
-                cells.edges_s[:-1] < shown.edges_s[end]
-            )
-            which |= over
-    top = float(np.nanquantile(cells.rate_bps, 0.9))
-    if top > 0 and cells.base_s > 0:
-        loaded_s = np.maximum(cells.base_s, cells.flight_bytes * 8 / top)
-        far = (cells.rtt_low_s >= SHIFT * loaded_s) & (cells.rate_bps <= top / SHIFT)
-        far &= cells.flight_bytes > 3 * shown.segment_bytes
-        far &= np.nan_to_num(cells.ack_delay_s) < 0.5 * (cells.rtt_low_s - loaded_s)
-        for begin, end in runs(far):
-            if end - begin >= (1 if cells.is_coarse else 2):
-                which[begin:end] = True
+        for begin, end in runs(timeouts):
+            if shown.edges_s[end] - shown.edges_s[begin] >= STALL_S:
+                which |= (cells.edges_s[1:] > shown.edges_s[begin]) & (
+                    cells.edges_s[:-1] < shown.edges_s[end]
+                )
+    far = _far(cells)
+    which |= far | _slower(cells)
     spells = runs(which)
     if (
         sum(cells.edges_s[end] - cells.edges_s[begin] for begin, end in spells)
@@ -226,23 +293,75 @@ def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
         return
     if cells.lengths_s[which].sum() > MOST_CHANGED * cells.total_s:
         strong[:] = False  # Nothing comes: it may be the ACKs alone that are lost.
-    # A path that changes again and again has good times between.
+    # A path that changes again and again has good times between. Samples of many RTTs meet few of
+    # the bad ones.
     longest = max(cells.edges_s[end] - cells.edges_s[begin] for begin, end in spells)
     for (_, end), (begin, _) in pairwise(spells):
-        if cells.edges_s[begin] - cells.edges_s[end] <= 2 * longest:
+        few = cells.is_coarse and far.any()
+        if few or cells.edges_s[begin] - cells.edges_s[end] <= 2 * longest:
             which[end:begin] = True
     yield which, strong & which
 
 
+def _far(cells: Cells) -> Flags:
+    """Cells whose RTT is longer than what is under way explains at the best rate."""
+    shown = cells.shown
+    top = float(np.nanquantile(cells.rate_bps, 0.9))
+    if not (top > 0 and cells.base_s > 0):
+        return np.zeros(len(cells), bool)
+    # No more than a window waits on the path.
+    window = np.fmin(cells.cwnd_bytes, cells.window_bytes)
+    is_sampled = bool(np.isfinite(window).any()) and not cells.has_flight
+    load = window if is_sampled else cells.flight_bytes
+    loaded_s = np.maximum(cells.base_s, load * 8 / top)
+    found: Flags = cells.rtt_low_s >= SHIFT * loaded_s
+    known = np.isfinite(cells.rtt_s) & np.isfinite(load)
+    if known.sum() >= MANY and _alike(cells.rtt_s[known], load[known]) >= IN_STEP:
+        found[:] = False  # What waits is in a queue, on either way.
+    if is_sampled:
+        return found & (cells.rtt_low_s >= loaded_s + DELAYED_S)
+    found &= (cells.rate_bps <= top / SHIFT) & (load > 3 * shown.segment_bytes)
+    found &= np.nan_to_num(cells.ack_delay_s) < 0.5 * (cells.rtt_low_s - loaded_s)
+    for begin, end in runs(found):
+        if end - begin < 2 and not cells.is_coarse:
+            found[begin:end] = False
+    return found
+
+
+def _slower(cells: Cells) -> Flags:
+    """Cells of a link that is full at a rate, though it takes more without a queue at times."""
+    full = cells.has_queue
+    if cells.shown.flow.get("written_bytes") or full.sum() < FEW:
+        return np.zeros(len(cells), bool)
+    usual = FASTER * float(np.nanmedian(cells.rate_bps[full]))
+    is_open = ~full & (cells.rate_bps > usual)
+    found: Flags = full & (cells.rate_bps <= usual) & bool(is_open.mean() >= SOMETIMES)
+    return found
+
+
 def slow_acks(cells: Cells) -> tuple[Flags, Flags]:
     """Cells in which the way back has most of the queueing delay."""
-    delay = cells.rtt_high_s - cells.base_s
+    delay = (cells.rtt_low_s if cells.at_receiver else cells.rtt_high_s) - cells.base_s
     late = cells.ack_delay_s
     which = (late >= max(0.1 * cells.base_s, 2e-3)) & (late >= 0.5 * delay)
     which = np.nan_to_num(which).astype(bool)
     if which.mean() < 0.3:
         which[:] = False
-    return which, which & (late >= 0.25 * cells.base_s)
+    return which, which & (late >= 0.25 * cells.base_s) & (not cells.at_receiver)
+
+
+def waits_behind(cells: Cells) -> Flags:
+    """Cells in which packets wait, though the rate rises with the window: not at a full link.
+
+    A full link keeps its rate, and the RTT rises instead. Of samples of a socket.
+    """
+    none = np.zeros(len(cells), bool)
+    known = cells.has_queue & np.isfinite(cells.cwnd_bytes)
+    if known.sum() < MANY - 1 or np.nansum(cells.retransmits) > 0:
+        return none
+    rates, windows = cells.rate_bps[known], cells.cwnd_bytes[known]
+    rises = np.nanmax(rates) >= SHIFT * np.nanmin(rates) and _alike(rates, windows) >= IN_STEP
+    return known if rises else none
 
 
 def stretch(cells: Cells) -> tuple[float, float]:

@@ -46,6 +46,7 @@ _LEVELS = (
     "pacing_bps",
     "app_limited",
     "ack_delay_s",
+    "data_delay_s",
 )
 _GAINS = ("retransmits", "busy_s", "rwnd_limited_s", "sndbuf_limited_s", "acks")
 QUANTITIES = {
@@ -60,6 +61,7 @@ QUANTITIES = {
     "app_limited": "app_limited",
     "rwnd_limited_s": "rwnd_limited, sndbuf_limited",
     "ack_delay_s": "delay of ACKs",
+    "data_delay_s": "delay of data",
 }
 """Columns of the evidence in words."""
 

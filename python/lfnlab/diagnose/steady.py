@@ -71,10 +71,12 @@ def mark(cells: Cells, free: Flags, name: Setter) -> None:
         kind, sure = _kept(cells)
         if near.mean() >= 0.3 or REACHED <= _mean(cells) / limit <= 1 / REACHED:
             name(quiet & near & below, kind, strong=sure)
-            name(free, kind, strong=False)
+        if REACHED <= _mean(cells) / limit <= 1 / REACHED:
+            name(quiet & below, kind, strong=False)
     # BBR paces, and its window is twice what it has in flight.
     paces = is_bbr(cells)
-    if paces and ((np.nan_to_num(cells.retransmits) >= AT_ONCE) & ~cells.has_queue).any():
+    at_once = free & (np.nan_to_num(cells.retransmits) >= AT_ONCE) & ~cells.has_queue
+    if (paces or not cells.is_smoothed) and at_once.any():
         return  # A bucket was emptied, and it keeps to the bucket's rate from then on.
     if np.isfinite(cells.cwnd_bytes).any() and (not paces or not cells.has_flight):
         some = quiet & below & np.isfinite(cells.cwnd_bytes)
@@ -158,7 +160,12 @@ def _kept(cells: Cells) -> tuple[str, bool]:
         return "application", False
     if is_fine:
         return "pacing", True
-    return ("application" if _cv(rates) > UNEVEN_S else "pacing"), False
+    # Up to the first loss, which lowers the rate; a segment more or less is no block.
+    lost = np.flatnonzero(np.nan_to_num(shown.retransmits) > 0)
+    if lost.size and lost[0] > LEAST_RUN:
+        rates = shown.goodput_bps[1 : lost[0]]
+    grain = 2 * shown.segment_bytes * 8 / float(np.median(shown.lengths_s) * np.mean(rates))
+    return ("application" if _cv(rates) > max(UNEVEN_S, grain) else "pacing"), False
 
 
 def _mean(cells: Cells) -> float:
@@ -218,7 +225,13 @@ def resumed(cells: Cells) -> Flags:
     for begin, end in runs(silent):
         after_s = shown.edges_s[end] + AFTER_RTTS * cells.base_s
         came = np.interp(after_s, shown.edges_s, moved) - moved[end]
-        found[begin:end] = came / 8 > FEW_SEGMENTS * shown.segment_bytes
+        rows = slice(end, max(end + 1, int(np.searchsorted(shown.edges_s, after_s))))
+        # Data that were held up carry an old timestamp; a loss before the silence is sent again.
+        late_s = float(np.nan_to_num(shown.data_delay_s[rows]).max(initial=0.0))
+        is_held = late_s >= (shown.edges_s[end] - shown.edges_s[begin]) / 2
+        is_again = np.nansum(shown.retransmits[rows]) > 0
+        many = came / 8 > FEW_SEGMENTS * shown.segment_bytes
+        found[begin:end] = many and not is_held and not is_again
     return found
 
 
