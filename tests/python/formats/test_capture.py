@@ -183,6 +183,20 @@ def test_the_way_on_which_a_queue_stands_is_seen(tmp_path: Path, link: str, part
 # Against iperf3
 
 
+def test_a_receiver_sees_how_long_data_waited(tmp_path: Path) -> None:
+    back = '[link.reverse]\nrate = "100kbit/s"\nqueue = { size = "20 packets" }'
+    for link, waits in (('queue = { size = "1bdp" }', True), (back, False)):
+        _, measured = simulated(tmp_path, link, "cubic", "receiver")
+        rows = measured.flows.filter(pl.col("t_s") > 1.0)
+        queued = rows["rtt_s"] - measured.summary["flows"][0]["min_rtt_s"]
+        is_full = queued > queued.quantile(0.5)
+        full, waited = rows.filter(is_full), queued.filter(is_full).mean()
+        assert waited > 0.01
+        expected = waited if waits else 0.0
+        assert full["data_delay_s"].mean() == pytest.approx(expected, abs=0.2 * waited + 0.002)
+        assert rows["ack_delay_s"].is_null().all()
+
+
 @pytest.mark.parametrize("end", ["sender", "receiver"])
 def test_both_ends_of_a_real_transfer_show_what_iperf3_says(tmp_path: Path, end: str) -> None:
     file = tmp_path / f"{end}.pcap"
