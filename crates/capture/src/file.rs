@@ -87,7 +87,7 @@ fn per_s(resolution: u8) -> u64 {
     }
 }
 
-/// What gzip packed (RFC 1952), up to where it is cut or damaged.
+/// The content of a gzip file (RFC 1952), up to where it is cut or damaged.
 struct Unpacked<R> {
     decoder: MultiGzDecoder<R>,
     is_damaged: Arc<AtomicBool>,
