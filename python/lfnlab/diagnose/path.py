@@ -67,6 +67,8 @@ HOLDING = ("receive-window", "send-buffer", "application", "pacing", "slow-start
 """Causes that say nothing of the link's rate."""
 UNSURE = ("pacing", "policer")
 """Causes that a law which avoids queues, or random losses, look like: only if they are certain."""
+QUIET = ("random-loss", "policer", "pacing")
+"""Causes under which the link is idle at times, and a sample's packet waits for none."""
 
 
 @dataclass(frozen=True)
@@ -374,7 +376,7 @@ def fit(evidence: Evidence, diagnosis: Any = None, *, is_right: bool = False) ->
     goodput_bps = float(np.nansum(evidence.goodput_bps * shown.lengths_s) / shown.seconds)
     policer = _policer(shown) if cause == "policer" else None
     rate, cross = _rate(shown, policer)
-    rtt = _rtt(shown, rate)
+    rtt = _rtt(shown, rate, str(getattr(diagnosis, "cause", "")))
     return Fit(
         rate_bps=rate,
         rtt_s=rtt,
@@ -462,17 +464,27 @@ def _rate(shown: _Shown, policer: Policer | None) -> tuple[Estimate, Estimate]:
     return Estimate(value, value - half, value + half, how), alone if rates.size >= ENOUGH else none
 
 
-def _rtt(shown: _Shown, rate: Estimate) -> Estimate:
+def _rtt(shown: _Shown, rate: Estimate, cause: str) -> Estimate:
     """The smallest RTT, without the time on the link where a full packet gave it."""
     least_s = shown.base_s
     if not np.isfinite(least_s):
         return Estimate(0.1, 0.0, math.inf, "the tool tells no RTT; 100 ms", "", False)
     ser_s = shown.wire_bytes * 8 / rate.value
+    low_s = max(0.0, least_s - ser_s)
+    if shown.held == "ack-path":
+        how = (
+            f"the smallest RTT, {least_s * 1e3:.4g} ms; ACKs waited on their way in it, or may have"
+        )
+        return Estimate(least_s, 0.0, least_s, how, "most")
     if not shown.is_sampled:
         how = f"the smallest RTT, {least_s * 1e3:.4g} ms, which is the handshake's at most"
-        return Estimate(least_s, max(0.0, least_s - ser_s), least_s, how)
-    value = max(least_s - ser_s, least_s / 2)
-    how = f"the smallest of the samples, {least_s * 1e3:.4g} ms, less the packet's own time"
+        return Estimate(least_s, low_s, least_s, how)
+    how = f"the smallest of the samples, {least_s * 1e3:.4g} ms"
+    if rate.bound == "least" and (shown.held or cause in QUIET):
+        how += ", with the packet's own time, which is short if the link is faster"
+        return Estimate(least_s, min(low_s, 0.97 * least_s), least_s, how)
+    value = max(low_s, least_s / 2)
+    how += ", less the packet's own time"
     at = int(np.nanargmin(shown.evidence.rtt_s))
     segments = shown.evidence.cwnd_bytes[at] / shown.evidence.segment_bytes
     needed = segments * ser_s if np.isfinite(segments) else shown.rates_bps[at] / rate.value
@@ -518,6 +530,9 @@ def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate) -> Estimate:
         how = f"{stood}, and it overflowed, in {int(full.sum()):,} episodes of loss"
         return Estimate(packets, 0.95 * packets, 1.05 * packets + 1, how)
     assumed = max(1.0, ASSUMED_BDP * rtt.value / ser_s)
+    if shown.held == "ack-path":
+        how = "it may have been ACKs that waited; one bandwidth-delay product"
+        return Estimate(assumed, 1.0, math.inf, how, "", False)
     if most_s <= shown.least_queue_s:
         how = "no queue stood; one bandwidth-delay product"
         return Estimate(assumed, 1.0, math.inf, how, "", False)

@@ -119,6 +119,42 @@ def test_a_flow_that_others_disturb_shows_a_bound_of_the_rate() -> None:
     assert found.cross_bps.value > 5e6 or found.rate_bps.value == pytest.approx(50e6, rel=0.05)
 
 
+def test_a_slow_flow_does_not_shorten_the_rtt() -> None:
+    """Its packet's own time, at a rate of which only a bound is known, is no part of the RTT."""
+    lossy = dumbbell(
+        rate="20Mbit/s", rtt="40ms", buffer="1bdp", duration="20s", sample="100ms", loss=0.02
+    ).flow("reno:linux")
+    seen = evidence_of(lossy)
+    seen = replace(seen, inflight_bytes=np.full(seen.rtt_s.size, np.nan))  # As of iperf3.
+    found = fit(seen, SimpleNamespace(cause="random-loss", certain=False))
+    assert found.rate_bps.bound == "least"
+    assert found.rate_bps.value < 5e6
+    assert found.rtt_s.value == pytest.approx(0.04, rel=0.03)
+
+
+def test_a_queue_of_acks_is_not_taken_for_the_buffer() -> None:
+    scenario = Scenario.from_toml(
+        """
+        schema = 1
+        duration = "20s"
+        sample = "100ms"
+        [link]
+        rate = "20Mbit/s"
+        queue = { size = "20 packets" }
+        [link.reverse]
+        rate = "60kbit/s"
+        queue = { size = "50 packets" }
+        [[flow]]
+        law = "cubic:linux"
+        rtt = "40ms"
+        """,
+        "back.toml",
+    )
+    found = fit(evidence_of(scenario), SimpleNamespace(cause="ack-path", certain=True))
+    assert (found.rtt_s.bound, found.buffer_packets.is_fitted) == ("most", False)
+    assert found.rtt_s.value >= 0.04
+
+
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
 def test_bounds_of_a_file_of_iperf3_hold_on_the_path_below_it(known: Known) -> None:
     found = fit(evidence.of(iperf3.read(known.file), 0))
