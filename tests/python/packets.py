@@ -12,7 +12,7 @@ from lfnlab.formats import pcap
 
 MS = 1_000_000_000  # picoseconds
 MSS = 1448
-RETRANSMISSION, CE, ECE, CWR, LAST = 1, 2, 4, 8, 16
+RETRANSMISSION, CE, ECE, CWR, LAST, ECT1 = 1, 2, 4, 8, 16, 64
 
 
 class Trace:

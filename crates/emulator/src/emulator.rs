@@ -6,6 +6,7 @@ use std::os::fd::RawFd;
 
 use lfn_header::vcp::Load;
 use lfn_header::Header;
+use lfn_path::Ecn;
 use lfn_sim::tables::QueueRow;
 use lfn_units::Time;
 use serde::{Deserialize, Serialize};
@@ -263,7 +264,7 @@ impl Emulator {
         while let Some(first) = rest.first() {
             let together = |pair: &[Delivery]| {
                 pair[0].token + 1 == pair[1].token
-                    && pair[0].ce == pair[1].ce
+                    && pair[0].ecn == pair[1].ecn
                     && pair[0].header == pair[1].header
             };
             let count = 1 + rest.windows(2).take_while(|pair| together(pair)).count();
@@ -290,10 +291,10 @@ impl Emulator {
         let (place, segment) = ((first.token >> 16) as usize, (first.token & 0xffff) as usize);
         let now = self.now();
         if let Some(held) = &self.held[place] {
-            let ecn = match (self.vcp, first.header) {
-                (true, Header::Vcp(load)) => load as u8,
-                (false, _) if first.ce => 3,
-                _ => held.burst.ecn(),
+            let ecn = match first.header {
+                Header::Vcp(load) if self.vcp => load as u8,
+                _ if self.vcp => held.burst.ecn(),
+                _ => first.ecn as u8,
             };
             let (headers, payload) = held.burst.part(segment, segments.len(), ecn);
             // A refusal (a stack that goes down) is in the kernel's count of the device.
@@ -357,8 +358,7 @@ impl Emulator {
             flow: burst.flow,
             bytes: 0,
             kind: burst.kind,
-            ect: !self.vcp && (ecn == 1 || ecn == 2),
-            ce: !self.vcp && ecn == 3,
+            ecn: if self.vcp { Ecn::NotEct } else { Ecn::from_bits(ecn) },
             header: if self.vcp { load(ecn) } else { Header::None },
         };
         let bytes: Vec<u32> =

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use lfn_header::Header;
-use lfn_path::{Limit, Packet, PacketKind, QueuedLink, Router, Service};
+use lfn_path::{Ecn, Limit, Packet, PacketKind, QueuedLink, Router, Service};
 use lfn_sim::ack_path::AckPath;
 use lfn_sim::config::{Change, Changed, LinkConfig, LinkId};
 use lfn_sim::impair::{Motion, RandomLoss};
@@ -92,10 +92,8 @@ pub struct Departure {
     pub bytes: u32,
     /// Packets without payload have losses and delays of their own.
     pub kind: Kind,
-    /// Can be marked instead of dropped.
-    pub ect: bool,
-    /// Is marked.
-    pub ce: bool,
+    /// Its ECN field.
+    pub ecn: Ecn,
     /// Its header for routers.
     pub header: Header,
 }
@@ -109,8 +107,8 @@ pub struct Delivery {
     pub token: u64,
     /// As it set out.
     pub route: u16,
-    /// Marked on its way, or before.
-    pub ce: bool,
+    /// Its ECN field, marked on its way or before.
+    pub ecn: Ecn,
     /// Its header, as routers changed it.
     pub header: Header,
 }
@@ -318,9 +316,9 @@ impl Network {
             router.advance(now, link.server.waiting_bytes());
             router.arrive(departure.bytes, &departure.header);
         }
-        let Departure { flow, bytes, kind, ect, ce, .. } = departure;
+        let Departure { flow, bytes, kind, ecn, .. } = departure;
         let kind_in_queue = kind.in_queue();
-        let packet = Packet { word: slot as u64, more: 0, flow, bytes, kind: kind_in_queue, ect, ce };
+        let packet = Packet { word: slot as u64, more: 0, flow, bytes, kind: kind_in_queue, ecn };
         let draws = &mut link.draws;
         link.server.enqueue(now, packet, || draws.f64(), &mut self.dropped);
         let joined = self.dropped.iter().all(|dropped| dropped.word != packet.word);
@@ -338,7 +336,7 @@ impl Network {
         if let Some(packet) = gone {
             let slot = packet.word as usize;
             let transit = &mut self.packets[slot];
-            transit.departure.ce = packet.ce;
+            transit.departure.ecn = packet.ecn;
             if transit.lost {
                 link.loss.lost += u64::from(packet.kind == PacketKind::Data);
                 self.forget(slot, events);
@@ -402,12 +400,12 @@ impl Network {
     /// A packet arrives behind a link.
     fn arrive(&mut self, at: Time, slot: usize, events: &mut Events) {
         let transit = &mut self.packets[slot];
-        let Departure { token, route, ce, header, .. } = transit.departure;
+        let Departure { token, route, ecn, header, .. } = transit.departure;
         if transit.hop + 1 < self.routes[usize::from(route)].links.len() {
             transit.hop += 1;
             return self.enter(slot, events);
         }
-        events.delivered.push(Delivery { at, token, route, ce, header });
+        events.delivered.push(Delivery { at, token, route, ecn, header });
         self.free.push(slot);
     }
 

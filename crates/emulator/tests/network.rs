@@ -3,7 +3,7 @@
 use lfn_emulator::{Delivery, Departure, Events, Kind, Network, NetworkConfig, Route};
 use lfn_header::vcp::Load;
 use lfn_header::Header;
-use lfn_path::{AckImpair, JitterConfig, RouterConfig, Service, VcpConfig};
+use lfn_path::{AckImpair, Ecn, JitterConfig, RouterConfig, Service, VcpConfig};
 use lfn_sim::config::{Change, Changed, LinkConfig, LinkId, Loss};
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
@@ -33,8 +33,7 @@ fn packet(token: u64) -> Departure {
         flow: 0,
         bytes: BYTES,
         kind: Kind::Data,
-        ect: false,
-        ce: false,
+        ecn: Ecn::NotEct,
         header: Header::None,
     }
 }

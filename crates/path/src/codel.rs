@@ -166,7 +166,7 @@ impl Codel {
     }
 
     fn marks(&self, head: &mut Waiting, ledger: &mut Ledger) -> bool {
-        let marks = self.config.ecn && head.packet.ect;
+        let marks = self.config.ecn && head.packet.ecn.is_capable();
         if marks {
             ledger.mark(&mut head.packet);
         }

@@ -3,7 +3,7 @@
 use lfn_units::{Rate, Time};
 
 use crate::limit::Limit;
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Ecn, Packet, PacketKind};
 
 /// Data packets since the start of the run, whatever [`Counters`] are reset. Every data packet that
 /// arrived was dropped, sent, or is still here.
@@ -209,7 +209,7 @@ impl Ledger<'_> {
 
     /// Marks a packet that can carry a mark.
     pub(crate) fn mark(&mut self, packet: &mut Packet) {
-        packet.ce = true;
+        packet.ecn = Ecn::Ce;
         self.counters.marks += 1;
     }
 

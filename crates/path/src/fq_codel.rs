@@ -248,9 +248,10 @@ mod tests {
 
     use super::*;
     use crate::counters::{Counters, DataTotals};
+    use crate::packet::Ecn;
 
     fn packet(flow: u32) -> Packet {
-        Packet { word: 0, more: 0, flow, bytes: 1, kind: PacketKind::Data, ect: false, ce: false }
+        Packet { word: 0, more: 0, flow, bytes: 1, kind: PacketKind::Data, ecn: Ecn::NotEct }
     }
 
     fn index(salt: u64, flow: u32) -> usize {

@@ -33,7 +33,7 @@ pub use impair::{
 };
 pub use limit::{DropReason, Limit};
 pub use link::{Discipline, Link, Offer};
-pub use packet::{Packet, PacketKind};
+pub use packet::{Ecn, Packet, PacketKind};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
 pub use red::{Red, RedConfig, RedError, RedPreset, RedRules, Threshold, Thresholds, Weight};

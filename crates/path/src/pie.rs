@@ -166,7 +166,7 @@ impl Pie {
             return Verdict::Accept;
         }
         self.due = 0.0;
-        if self.config.ecn && packet.ect && probability < HIGH_PROBABILITY {
+        if self.config.ecn && packet.ecn.is_capable() && probability < HIGH_PROBABILITY {
             Verdict::Mark
         } else {
             Verdict::Drop
@@ -245,7 +245,7 @@ impl Rule for Pie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::PacketKind;
+    use crate::packet::{Ecn, PacketKind};
     use proptest::prelude::*;
 
     fn pie(config: PieConfig) -> Pie {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     const PACKET: Packet =
-        Packet { word: 0, more: 0, flow: 0, bytes: 1500, kind: PacketKind::Data, ect: true, ce: false };
+        Packet { word: 0, more: 0, flow: 0, bytes: 1500, kind: PacketKind::Data, ecn: Ecn::Ect0 };
     const LONG: QueueState = QueueState { packets: 100, bytes: 150_000, idle_since: None };
 
     #[test]
@@ -360,15 +360,15 @@ mod tests {
 
     #[test]
     fn the_probability_decides_and_a_small_one_marks() {
-        let verdict = |ecn, ect, probability, draw| {
-            let mut pie = at_probability(PieConfig { ecn, ..PieConfig::default() }, probability);
-            pie.arrive(Time::ZERO, LONG, &Packet { ect, ..PACKET }, || draw)
+        let verdict = |marks, ecn, probability, draw| {
+            let mut pie = at_probability(PieConfig { ecn: marks, ..PieConfig::default() }, probability);
+            pie.arrive(Time::ZERO, LONG, &Packet { ecn, ..PACKET }, || draw)
         };
-        assert_eq!(verdict(false, true, 0.09, 0.0899), Verdict::Drop);
-        assert_eq!(verdict(false, true, 0.09, 0.0901), Verdict::Accept);
-        assert_eq!(verdict(true, true, 0.09, 0.0899), Verdict::Mark);
-        assert_eq!(verdict(true, false, 0.09, 0.0899), Verdict::Drop);
-        assert_eq!(verdict(true, true, 0.1, 0.0), Verdict::Drop);
+        assert_eq!(verdict(false, Ecn::Ect0, 0.09, 0.0899), Verdict::Drop);
+        assert_eq!(verdict(false, Ecn::Ect0, 0.09, 0.0901), Verdict::Accept);
+        assert_eq!(verdict(true, Ecn::Ect0, 0.09, 0.0899), Verdict::Mark);
+        assert_eq!(verdict(true, Ecn::NotEct, 0.09, 0.0899), Verdict::Drop);
+        assert_eq!(verdict(true, Ecn::Ect0, 0.1, 0.0), Verdict::Drop);
     }
 
     #[test]

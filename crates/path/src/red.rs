@@ -573,7 +573,7 @@ impl Rule for Red {
         _: &mut Ledger,
     ) -> Result<bool, DropReason> {
         let Arrival { now, packet, limit, .. } = *arrival;
-        Red::admit(self, now, arrival.queue(fifo), limit, packet.bytes, packet.ect, draw)
+        Red::admit(self, now, arrival.queue(fifo), limit, packet.bytes, packet.ecn.is_capable(), draw)
     }
 
     fn set_rate(&mut self, rate: Rate) {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{data, Driver};
 use lfn_path::{
-    AqmConfig, AqmError, CodelConfig, DropHead, DropTail, FqCodelConfig, Limit, Packet, PacketKind,
+    AqmConfig, AqmError, CodelConfig, DropHead, DropTail, Ecn, FqCodelConfig, Limit, Packet, PacketKind,
     PieConfig, PieError, QueuedLink, RedConfig, RedError,
 };
 use lfn_units::{Bytes, Rate, Time};
@@ -27,9 +27,9 @@ fn codel(ecn: bool) -> AqmConfig {
 }
 
 /// Twice what the link can send, from `from` to `to`, by a source that takes no notice.
-fn overload(driver: &mut Driver, from: Time, to: Time, ect: bool) {
+fn overload(driver: &mut Driver, from: Time, to: Time, ecn: Ecn) {
     for now in (from.0..to.0).step_by(PACKET.0 as usize / 2) {
-        driver.arrive(Time(now), Packet { ect, ..data(now, 1500) });
+        driver.arrive(Time(now), Packet { ecn, ..data(now, 1500) });
     }
 }
 
@@ -106,7 +106,7 @@ fn drop_head_makes_room_in_bytes() {
 #[test]
 fn codel_drops_at_the_times_of_its_control_law() {
     let mut driver = driver(codel(false), u64::MAX >> 8);
-    overload(&mut driver, Time::ZERO, Time::from_ms(600), false);
+    overload(&mut driver, Time::ZERO, Time::from_ms(600), Ecn::NotEct);
     // The k-th packet comes at 5k us and is due at 10k us: the first that has waited 5 ms is due at
     // 10 ms, and the first one due more than an interval later may be dropped.
     let (at, packet) = driver.dropped[0];
@@ -130,17 +130,17 @@ fn codels_clock_counts_units_of_1024_ns() {
     // DCTCP at 2.5 Gbit/s, 160 ms: the first mark comes three packets before that of an exact clock.)
     let config = CodelConfig { target: Time::from_ns(5_000_900), ..CodelConfig::default() };
     let mut driver = driver(AqmConfig::Codel(config), u64::MAX >> 8);
-    overload(&mut driver, Time::ZERO, Time::from_ms(200), false);
+    overload(&mut driver, Time::ZERO, Time::from_ms(200), Ecn::NotEct);
     assert_eq!(driver.dropped[0].0, Time::from_us(110_010));
 }
 
 #[test]
 fn codel_marks_at_the_times_of_its_control_law() {
     let mut driver = driver(codel(true), u64::MAX >> 8);
-    overload(&mut driver, Time::ZERO, Time::from_ms(400), true);
+    overload(&mut driver, Time::ZERO, Time::from_ms(400), Ecn::Ect0);
     driver.run_to(Time::from_s(1));
     assert_eq!(driver.dropped.len(), 0);
-    let marked = driver.departed.iter().filter(|(_, packet)| packet.ce).map(|&(at, _)| at);
+    let marked = driver.departed.iter().filter(|(_, packet)| packet.ecn == Ecn::Ce).map(|&(at, _)| at);
     let marked = offsets(marked);
     assert_eq!(driver.link.counters().marks, marked.len() as u64);
     assert!(marked.len() > 5);
@@ -157,7 +157,7 @@ fn codel_marks_at_the_times_of_its_control_law() {
 #[test]
 fn codel_drops_packets_that_cannot_carry_a_mark() {
     let mut driver = driver(codel(true), u64::MAX >> 8);
-    overload(&mut driver, Time::ZERO, Time::from_ms(300), false);
+    overload(&mut driver, Time::ZERO, Time::from_ms(300), Ecn::NotEct);
     assert_eq!(driver.link.counters().drops_early, 3);
     assert_eq!(driver.link.counters().marks, 0);
 }
@@ -168,11 +168,11 @@ fn codel_resumes_where_it_stopped_if_that_was_not_long_ago() {
     // another overload: the interval between its first two drops.
     let resumed = |pause: Time| {
         let mut driver = driver(codel(false), u64::MAX >> 8);
-        overload(&mut driver, Time::ZERO, Time::from_ms(600), false);
+        overload(&mut driver, Time::ZERO, Time::from_ms(600), Ecn::NotEct);
         let begin = Time::from_ms(1200) + pause;
         driver.run_to(begin);
         driver.dropped.clear();
-        overload(&mut driver, begin, begin + Time::from_ms(300), false);
+        overload(&mut driver, begin, begin + Time::from_ms(300), Ecn::NotEct);
         offsets(driver.dropped.iter().map(|&(at, _)| at))[1]
     };
     assert!(resumed(Time::ZERO) < Time::from_ms(33).0);
@@ -340,14 +340,14 @@ fn impossible_parameters_are_refused() {
 
 /// A source of 1.25 times the link's rate for `seconds`: what PIE drops and marks of it, and the mean
 /// delay, both after half of the time.
-fn pie_equilibrium(config: PieConfig, ect: bool, seconds: u64) -> (f64, f64, f64) {
+fn pie_equilibrium(config: PieConfig, ecn: Ecn, seconds: u64) -> (f64, f64, f64) {
     let mut driver = driver(AqmConfig::Pie(config), u64::MAX >> 8);
     for n in 0..seconds * 125_000 {
         if n == seconds * 125_000 / 2 {
             driver.run_to(Time::from_us(8 * n));
             driver.link.reset_counters(Time::ZERO);
         }
-        driver.arrive(Time::from_us(8 * n), Packet { ect, ..data(n, 1500) });
+        driver.arrive(Time::from_us(8 * n), Packet { ecn, ..data(n, 1500) });
     }
     let counters = driver.link.counters();
     let arrivals = counters.arrivals as f64;
@@ -356,7 +356,7 @@ fn pie_equilibrium(config: PieConfig, ect: bool, seconds: u64) -> (f64, f64, f64
 
 #[test]
 fn pie_settles_where_the_load_left_is_what_the_link_can_send() {
-    let (dropped, marked, delay_s) = pie_equilibrium(PieConfig::default(), false, 40);
+    let (dropped, marked, delay_s) = pie_equilibrium(PieConfig::default(), Ecn::NotEct, 40);
     assert!((dropped - 0.2).abs() < 0.002, "{dropped}");
     assert_eq!(marked, 0.0);
     assert!((delay_s - 0.015).abs() < 0.0015, "{delay_s}");
@@ -365,9 +365,9 @@ fn pie_settles_where_the_load_left_is_what_the_link_can_send() {
 #[test]
 fn pie_never_drops_in_the_first_burst() {
     let mut driver = driver(AqmConfig::Pie(PieConfig::default()), 1 << 40);
-    overload(&mut driver, Time::ZERO, Time::from_ms(149), false);
+    overload(&mut driver, Time::ZERO, Time::from_ms(149), Ecn::NotEct);
     assert_eq!(driver.dropped.len(), 0);
-    overload(&mut driver, Time::from_ms(150), Time::from_ms(250), false);
+    overload(&mut driver, Time::from_ms(150), Time::from_ms(250), Ecn::NotEct);
     assert!(!driver.dropped.is_empty());
 }
 
@@ -375,7 +375,7 @@ fn pie_never_drops_in_the_first_burst() {
 #[test]
 fn pie_marks_nothing_while_a_full_queue_drops() {
     let mut driver = driver(AqmConfig::Pie(PieConfig { ecn: true, ..PieConfig::default() }), 2_000);
-    overload(&mut driver, Time::ZERO, Time::from_s(1), true);
+    overload(&mut driver, Time::ZERO, Time::from_s(1), Ecn::Ect0);
     assert!(driver.dropped.len() > 90_000, "{}", driver.dropped.len());
     assert_eq!(driver.link.counters().marks, 0);
 }

@@ -4,7 +4,8 @@ mod common;
 
 use common::{Draws, Driver};
 use lfn_path::{
-    Aqm, Discipline, Limit, Link, Offer, Packet, PacketKind, QueuedLink, Red, RedConfig, Thresholds, Weight,
+    Aqm, Discipline, Ecn, Limit, Link, Offer, Packet, PacketKind, QueuedLink, Red, RedConfig, Thresholds,
+    Weight,
 };
 use lfn_units::{Rate, Time};
 use proptest::prelude::*;
@@ -54,9 +55,10 @@ proptest! {
             // A mean load of 5/4, and of less where packets are large.
             now = now + Time((gap * 12e15 / rate as f64) as u64);
             let kind = if is_ack { PacketKind::Ack } else { PacketKind::Data };
-            let packet = Packet { word, more: 0, flow: 0, bytes, kind, ect, ce: false };
+            let ecn = if ect { Ecn::Ect0 } else { Ecn::NotEct };
+            let packet = Packet { word, more: 0, flow: 0, bytes, kind, ecn };
             match closed.offer(now, kind, bytes, ect, || draws.next()) {
-                Offer::Departs { at, marked } => departs.push((at, Packet { ce: marked, ..packet })),
+                Offer::Departs { at, marked } => departs.push((at, Packet { ecn: ecn.marked(marked), ..packet })),
                 Offer::Dropped(_) => dropped.push((now, packet)),
             }
             driver.arrive(now, packet);

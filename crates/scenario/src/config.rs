@@ -436,6 +436,7 @@ impl Scenario {
                 validation: tcp.application.is_some() && compat == Compat::Linux,
                 ..sender
             },
+            l4s: tcp.l4s,
             law_seed: if draws { random.stream(&format!("law[{stream}]")).u64() as u32 } else { 0 },
             receiver: ReceiverConfig {
                 delayed_ack: tcp.delayed_ack,

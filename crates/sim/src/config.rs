@@ -4,7 +4,7 @@
 //! depends on another field.
 
 use lfn_law::LawSpec;
-use lfn_path::{AckImpair, AqmConfig, DropTail, Policer, RouterConfig, Service};
+use lfn_path::{AckImpair, AqmConfig, DropTail, Ecn, Policer, RouterConfig, Service};
 pub use lfn_path::{BurstLoss, Impair, Loss};
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
@@ -281,6 +281,8 @@ pub struct FlowConfig {
     pub law_seed: u32,
     /// Sender.
     pub sender: SenderConfig,
+    /// Data packets are ECT(1), for L4S treatment (RFC 9331 §4.1), where [`SenderConfig::ecn`] makes them ECN-capable.
+    pub l4s: bool,
     /// Receiver.
     pub receiver: ReceiverConfig,
     /// When the application writes; it always has more by default.
@@ -290,6 +292,15 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
+    /// The ECN field of its data, sent for the first time or again.
+    pub fn ecn_field(&self, again: bool) -> Ecn {
+        match self.sender.ecn && (!again || self.sender.ecn_repairs) {
+            false => Ecn::NotEct,
+            true if self.l4s => Ecn::Ect1,
+            true => Ecn::Ect0,
+        }
+    }
+
     /// An endless flow as today's Linux sends it over Ethernet, in packets of 1500 bytes, forward on a dumbbell.
     pub fn linux(law: LawSpec, rtt: Time) -> FlowConfig {
         let payload_bytes = 1448;
@@ -308,6 +319,7 @@ impl FlowConfig {
             law_seed: 0,
             sender: SenderConfig::linux(payload_bytes, law.slow_start()),
             receiver: ReceiverConfig::linux(rtt, payload_bytes),
+            l4s: false,
             application: None,
             misbehaves: None,
             law,

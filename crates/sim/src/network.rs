@@ -10,6 +10,7 @@ pub(crate) mod links;
 mod report;
 mod waiting;
 
+use lfn_path::Ecn;
 use lfn_units::Time;
 
 use crate::clock::events::{Kind, LineId};
@@ -195,7 +196,9 @@ impl Network {
             self.record_arrival(now, ends, &visit);
         }
         let mut seen = ends.at_queue(hop.class(), packet);
-        seen.ect &= hop.number() <= self.routes[hop.route().index()].last_marking;
+        if hop.number() > self.routes[hop.route().index()].last_marking {
+            seen.ecn = Ecn::NotEct;
+        }
         match self.links[link.index()].admit(now, routed, &seen) {
             Admission::Dropped => self.drop_packet(now, ends, &visit),
             Admission::Lost(departs) => self.lose(now, ends, &visit, departs),

@@ -131,7 +131,7 @@ tables! {
         bytes: u32, "B";
         /// Size of the payload.
         payload_bytes: u32, "B";
-        /// Sum of 1: retransmission, 2: CE, 4: ECE, 8: CWR, 32: the packet leaves its host.
+        /// Sum of 1: retransmission, 2: CE, 4: ECE, 8: CWR, 32: the packet leaves its host, 64: ECT(1).
         flags: u8, "";
         /// First SACK block of an ACK: its first segment; 0 without a block.
         sack1_start: u64, "segments";

@@ -15,7 +15,7 @@ The table ``packets`` of a run has one row for each packet at each point of a li
     bytes           u32   on the wire
     payload_bytes   u32
     flags           u8    1 retransmission, 2 CE, 4 ECE, 8 CWR, 16 last segment (FIN), 32 it leaves
-                          its host: it arrives at the first link of its route
+                          its host: it arrives at the first link of its route, 64 ECT(1)
     sack1_start ... sack3_end  u64  segments, the end excluded; null without block
 
 A view is that of a host or of a link's queue. A host sees what it sends at the time when it sends
@@ -34,7 +34,7 @@ The link type is Ethernet where packets have 14 bytes of framing (today's Linux)
 they have none (the papers' ns-2). Each link is an interface.
 
 Formats: pcapng (IETF draft-ietf-opsawg-pcapng: section header, interface description, enhanced
-packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 3168 (ECN).
+packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 3168 and 9331 (ECN).
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ from lfnlab.formats.views import (
     CWR,
     DATA,
     ECE,
+    ECT1,
     LAST,
     NO_SHAKE,
     RECEIVED,
@@ -279,7 +280,7 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
     figures = packets.group_by("flow").agg(
         mss=own.max().fill_null(1),
         full=pl.when(number.max() > 0).then(own.max()).otherwise(most),
-        ecn=(pl.col("flags") & (CE | ECE | CWR) > 0).any(),
+        ecn=(pl.col("flags") & (CE | ECE | CWR | ECT1) > 0).any(),
         fin=(data & (pl.col("flags") & LAST > 0)).any(),
         end=number.max().cast(pl.Int64) + 1,
         end_payload=own.filter(number == number.max()).max(),
@@ -430,7 +431,8 @@ def _fill_ip(rows: NDArray[Any], p: _Packets, total: NDArray[np.int64]) -> None:
     marked = (p.flags & CE > 0) & (p.shake == NO_SHAKE)
     capable = (p.ecn > 0) & (p.kind != ACK) & (p.shake == NO_SHAKE)
     ip[:, 0] = 0x45
-    ip[:, 1] = np.where(marked, 3, np.where(capable, 2, 0))
+    field = np.where(p.flags & ECT1 > 0, 1, 2)
+    ip[:, 1] = np.where(marked, 3, np.where(capable, field, 0))
     ip[:, 2], ip[:, 3] = total >> 8, total & 0xFF
     ip[:, 6] = 0x40
     ip[:, 8] = 64

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
-from packets import BUSY, CE, CWR, ECE, LAST, MSS, RETRANSMISSION, Trace, captured, traced
+from packets import BUSY, CE, CWR, ECE, ECT1, LAST, MSS, RETRANSMISSION, Trace, captured, traced
 
 from lfnlab import Case, dumbbell, execute
 from lfnlab.cli import app as cli
@@ -286,6 +286,15 @@ def test_ecn_is_shown(tmp_path: Path) -> None:
         ["0", "1", "0"],
         ["2", "0", "1"],
     ]
+
+
+def test_ect1_is_shown_and_a_mark_replaces_it(tmp_path: Path) -> None:
+    trace = Trace()
+    trace.packet(0, 0, flags=ECT1)
+    trace.packet(1, 1, flags=ECT1 | CE)
+    trace.packet(2, 2, flags=ECT1)
+    lines = shark(written(trace, tmp_path), "ip.dsfield.ecn", where="tcp.len > 0")
+    assert lines == [["1"], ["3"], ["1"]]
 
 
 def test_udp_datagrams(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 //! Drives a queueing link as an engine does.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use lfn_path::{Packet, PacketKind, QueuedLink};
+use lfn_path::{Ecn, Packet, PacketKind, QueuedLink};
 use lfn_units::Time;
 
 /// Uniform numbers on \[0, 1): Knuth's MMIX generator.
@@ -19,7 +19,7 @@ pub fn no_draw() -> f64 {
 }
 
 pub fn data(word: u64, bytes: u32) -> Packet {
-    Packet { word, more: 0, flow: 0, bytes, kind: PacketKind::Data, ect: false, ce: false }
+    Packet { word, more: 0, flow: 0, bytes, kind: PacketKind::Data, ecn: Ecn::NotEct }
 }
 
 pub struct Driver {

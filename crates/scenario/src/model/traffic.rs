@@ -120,6 +120,9 @@ keys! {
         /// (RFC 3168); with a law of family ecn it marks the ACK of each marked segment (RFC 8257). Default false,
         /// with a law of family ecn true.
         ecn: bool = false;
+        /// Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs `ecn`, and a law that
+        /// answers the extent of marks; others would take more than their share.
+        l4s: bool = false;
         /// Payload that leaves at once, as from a host with segmentation offload: a window that opens by less waits,
         /// but never for more than a third of it. Not with pacing. Default: each segment leaves when it may.
         burst: Option<Bytes> = None, in Bytes(1)..=Bytes(1_000_000);

@@ -142,6 +142,9 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         ..Tcp::default()
     };
     table.set(&mut tcp)?;
+    if tcp.l4s && !tcp.ecn {
+        return Err(table.error("l4s", "ECT(1) of a flow without ECN", "allowed: with ecn = true"));
+    }
     let slow_start = tcp.slow_start.0;
     if (slow_start == SlowStartKind::None) != own_start {
         let allowed = if own_start {

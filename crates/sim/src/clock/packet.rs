@@ -1,7 +1,7 @@
 //! A packet as the engine moves it: a word of 64 bits, and SACK blocks and headers, which few packets have.
 
 use lfn_header::Header;
-use lfn_path::PacketKind;
+use lfn_path::{Ecn, PacketKind};
 use lfn_tcp::{AckFlags, Acknowledgement, Range, Segment, SACK_BLOCKS};
 use lfn_units::Time;
 
@@ -341,7 +341,8 @@ impl Routed {
 /// A packet as a queue sees it.
 pub(crate) struct AtQueue {
     pub bytes: u32,
-    pub ect: bool,
+    /// As its host sent it, or Not-ECT behind a link that erases it.
+    pub ecn: Ecn,
     /// Delay behind the last link of its route, before which nothing happens.
     pub last_leg: Time,
 }
@@ -356,4 +357,6 @@ pub(crate) struct PacketView {
     pub number: u32,
     /// It travels in the reverse direction.
     pub reverse: bool,
+    /// Its host sent it as ECT(1).
+    pub l4s: bool,
 }

@@ -5,6 +5,7 @@ mod misbehaving;
 use std::sync::Arc;
 
 use lfn_header::{Header, Protocol};
+use lfn_path::Ecn;
 use lfn_tcp::{Acknowledgement, Receiver, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 
@@ -128,8 +129,8 @@ pub(crate) struct Flow {
     sizes: Sizes,
     /// Packets and ACKs in flight, except data with a known arrival.
     pub under_way: u32,
-    /// Whether data are ECN-capable: those sent for the first time, and those sent again.
-    pub ect: [bool; 2],
+    /// ECN field of data: of those sent for the first time, and of those sent again.
+    pub ecn: [Ecn; 2],
     pub role: Role,
     pub sender: Sender,
     pub receiver: Receiver,
@@ -235,7 +236,7 @@ impl Flow {
             },
             sizes: Sizes::of(config),
             under_way: 0,
-            ect: [false; 2],
+            ecn: [Ecn::NotEct; 2],
             role,
             sender,
             receiver: Receiver::new(&config.receiver),
@@ -271,7 +272,7 @@ impl Flow {
 
     fn set_up(&mut self, config: &FlowConfig, role: Role, now: Time) {
         self.role = role;
-        self.ect = [config.sender.ecn, config.sender.ecn && config.sender.ecn_repairs];
+        self.ecn = [config.ecn_field(false), config.ecn_field(true)];
         if let Some(heard) = &mut self.heard {
             **heard = Heard::default();
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use lfn_header::Header;
+use lfn_path::Ecn;
 use lfn_tcp::wheel;
 use lfn_units::Time;
 
@@ -213,7 +214,7 @@ impl Handshakes {
         // A repeated SYN does not ask for ECN, since some paths drop SYNs that do (RFC 3168 section 6.1.1.1). The receiver
         // answers the SYN that arrived first.
         if seen_ms != Some(as_ms(first_syn) as u32) {
-            flow.ect = [false; 2];
+            flow.ecn = [Ecn::NotEct; 2];
             flow.sender.on_ecn_refused();
         }
         let echoed_ms = (as_ms(now) as u32).wrapping_sub(packet.stamp_ms()).max(1);
@@ -230,7 +231,7 @@ impl Handshakes {
 pub(crate) fn at_queue(flow: &Flow, class: Class, packet: Packet) -> AtQueue {
     let options = if packet.is_third() { 0 } else { SYN_OPTIONS_BYTES };
     let last_leg = flow.path.last_leg(class == Class::Syn);
-    AtQueue { bytes: flow.ack_bytes + options, ect: false, last_leg }
+    AtQueue { bytes: flow.ack_bytes + options, ecn: Ecn::NotEct, last_leg }
 }
 
 /// A packet of a handshake of flow `number` as recordings see it.
@@ -242,6 +243,7 @@ pub(crate) fn view(flow: &Flow, number: u32, class: Class, packet: Packet) -> Pa
         payload_bytes: 0,
         number,
         reverse: (flow.path.direction as usize == 1) == (class == Class::Syn),
+        l4s: false,
     }
 }
 

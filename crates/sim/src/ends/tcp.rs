@@ -8,6 +8,7 @@ mod watched;
 use std::sync::Arc;
 
 use lfn_header::Header;
+use lfn_path::Ecn;
 use lfn_tcp::{Acknowledgement, SenderConfig};
 use lfn_units::Time;
 
@@ -427,11 +428,13 @@ impl TcpFlows {
     pub fn at_queue(&self, class: Class, packet: Packet) -> AtQueue {
         let flow = &self.flows[packet.flow().index()];
         match class {
-            Class::Ack => AtQueue { bytes: flow.ack_bytes, ect: false, last_leg: flow.path.return_access },
+            Class::Ack => {
+                AtQueue { bytes: flow.ack_bytes, ecn: Ecn::NotEct, last_leg: flow.path.return_access }
+            }
             Class::Syn | Class::SynAck => super::handshake::at_queue(flow, class, packet),
             _ => AtQueue {
                 bytes: flow.wire_bytes_of(packet.seq(flow.sender.una())),
-                ect: flow.ect[usize::from(packet.is_retransmission())],
+                ecn: flow.ecn[usize::from(packet.is_retransmission())],
                 last_leg: flow.path.forward_access,
             },
         }
@@ -454,6 +457,7 @@ impl TcpFlows {
             payload_bytes: if data { flow.payload_bytes_of(bytes) } else { 0 },
             number,
             reverse: (flow.path.direction as usize == 1) == data,
+            l4s: flow.ecn[usize::from(packet.is_retransmission())] == Ecn::Ect1 && data,
         }
     }
 
@@ -575,8 +579,8 @@ impl Flow {
         let Some(mut link) = cx.network.link_mut(at).closed_form() else { return 0 };
         while let Some(segment) = self.sender.next_segment(now) {
             let bytes = self.wire_bytes_of(segment.seq);
-            let ect = self.ect[usize::from(segment.retransmission)];
-            if let Some((departs, marked)) = link.pass(now, bytes, ect) {
+            let ecn = self.ecn[usize::from(segment.retransmission)];
+            if let Some((departs, marked)) = link.pass(now, bytes, ecn) {
                 let arrives = departs + self.legs.forward_delay;
                 acks_sent += self.receive(arrives, segment, marked, id, &mut cx.scheduler);
                 self.tell_message(arrives, id, &mut cx.scheduler);

@@ -1,6 +1,7 @@
 //! Sources of UDP.
 
 use lfn_header::Header;
+use lfn_path::Ecn;
 use lfn_units::Time;
 
 use super::context::Context;
@@ -85,7 +86,7 @@ impl UdpSources {
     /// A packet as queues see it.
     pub fn at_queue(&self, packet: Packet) -> AtQueue {
         let bytes = self.sources[packet.flow().index()].packet_bytes;
-        AtQueue { bytes, ect: false, last_leg: Time::ZERO }
+        AtQueue { bytes, ecn: Ecn::NotEct, last_leg: Time::ZERO }
     }
 
     /// A packet as recordings see it.
@@ -98,6 +99,7 @@ impl UdpSources {
             payload_bytes: bytes,
             number: packet.flow().index() as u32,
             reverse: false,
+            l4s: false,
         }
     }
 

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 
 use lfn_header::Header;
+use lfn_path::Ecn;
 use lfn_tcp::EventKind;
 use lfn_udt::{
     refusal, Answer, Body, Boundary, Config, Connection, ControlSpec, Event, Handshake, Kind as UdtKind,
@@ -543,7 +544,7 @@ impl UdtFlows {
     pub fn at_queue(&self, class: Class, packet: Packet) -> AtQueue {
         let flow = &self.flows[packet.flow().index()];
         let last_leg = flow.last_leg(class, packet).1;
-        AtQueue { bytes: self.wire_bytes(flow, class, packet), ect: false, last_leg }
+        AtQueue { bytes: self.wire_bytes(flow, class, packet), ecn: Ecn::NotEct, last_leg }
     }
 
     fn wire_bytes(&self, flow: &UdtFlow, class: Class, packet: Packet) -> u32 {
@@ -574,6 +575,7 @@ impl UdtFlows {
             payload_bytes: if data { config.payload_bytes() } else { 0 },
             number: config.number,
             reverse: (config.direction as usize == 1) != back,
+            l4s: false,
         }
     }
 

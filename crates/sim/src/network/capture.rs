@@ -123,7 +123,7 @@ impl Capture {
             bytes: view.bytes,
             payload_bytes: view.payload_bytes,
             flags: match view.class {
-                Class::Data | Class::UdtData => packet.data_flags(),
+                Class::Data | Class::UdtData => packet.data_flags() | u8::from(view.l4s) << 6,
                 Class::Ack => packet.ack_flags(),
                 Class::Udp | Class::UdtControl | Class::Syn | Class::SynAck => 0,
             },

@@ -2,7 +2,7 @@
 
 use lfn_header::Header;
 use lfn_path::{
-    Aqm, Counters, DataTotals, Discipline, Limit, Link, Offer, PacketKind, QueuedLink, Router, Service,
+    Aqm, Counters, DataTotals, Discipline, Ecn, Limit, Link, Offer, PacketKind, QueuedLink, Router, Service,
     Snapshot,
 };
 use lfn_units::{Rate, Time};
@@ -116,8 +116,8 @@ impl ClosedForm<'_> {
     /// A data packet arrives: when its last bit leaves, and whether it is marked. `None` if it is dropped or
     /// lost.
     #[inline(always)]
-    pub fn pass(&mut self, now: Time, bytes: u32, ect: bool) -> Option<(Time, bool)> {
-        match self.server.offer(now, PacketKind::Data, bytes, ect, || self.draws.f64()) {
+    pub fn pass(&mut self, now: Time, bytes: u32, ecn: Ecn) -> Option<(Time, bool)> {
+        match self.server.offer(now, PacketKind::Data, bytes, ecn.is_capable(), || self.draws.f64()) {
             Offer::Dropped(_) => None,
             Offer::Departs { at, .. } if self.loss.chooses() => {
                 self.loss.lose(now, at);
@@ -190,7 +190,7 @@ impl LinkState {
     /// Decides the fate of a packet that arrives, unless that takes a queue whose departures are events.
     #[inline]
     pub fn admit(&mut self, now: Time, Routed { hop, packet }: Routed, seen: &AtQueue) -> Admission {
-        let &AtQueue { bytes, ect, .. } = seen;
+        let &AtQueue { bytes, ecn, .. } = seen;
         if !self.modelled {
             let departs = now + self.serialisation(bytes);
             if self.may_lose(hop.class()) && self.chooses(hop.class(), packet) {
@@ -200,7 +200,7 @@ impl LinkState {
         }
         let Server::Closed(server) = &mut self.server else { return Admission::Queues };
         let draws = &mut self.draws;
-        match server.offer(now, hop.class().packet_kind(), bytes, ect, || draws.f64()) {
+        match server.offer(now, hop.class().packet_kind(), bytes, ecn.is_capable(), || draws.f64()) {
             Offer::Dropped(_) => Admission::Dropped,
             Offer::Departs { at, .. } if self.chooses(hop.class(), packet) => Admission::Lost(at),
             Offer::Departs { at, marked } => Admission::Departs { at, marked },
@@ -227,8 +227,7 @@ impl LinkState {
             flow: fair_queueing_key(hop.class(), packet),
             bytes: seen.bytes,
             kind: hop.class().packet_kind(),
-            ect: seen.ect,
-            ce: packet.ce() && seen.ect,
+            ecn: seen.ecn.marked(packet.ce()),
         };
         let draws = &mut self.draws;
         let due = server.enqueue(now, queued, || draws.f64(), &mut waiting.dropped);
@@ -260,7 +259,7 @@ impl LinkState {
         let Some(queued) = server.depart(now, &mut waiting.dropped).0 else { return (now, None) };
         let mut waited = waiting.take([queued.word, queued.more], extras);
         let class = waited.routed.hop.class();
-        waited.routed = waited.routed.marked(queued.ce && class == Class::Data);
+        waited.routed = waited.routed.marked(queued.ecn == Ecn::Ce && class == Class::Data);
         if let Some(router) = self.router.as_mut().filter(|_| !waited.lost) {
             let mut none = Header::None;
             let header = if class.asks_routers() { &mut extras.header } else { &mut none };

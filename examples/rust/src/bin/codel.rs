@@ -1,7 +1,7 @@
 //! One queue alone: packets of 1500 bytes come to a link of 12 Mbit/s faster than it sends them, and CoDel keeps the
 //! queue short. Nothing else is simulated: this program is the clock, the source and the receiver.
 
-use lfn_path::{AqmConfig, AqmError, CodelConfig, DropTail, Limit, Packet, PacketKind, QueuedLink};
+use lfn_path::{AqmConfig, AqmError, CodelConfig, DropTail, Ecn, Limit, Packet, PacketKind, QueuedLink};
 use lfn_units::{Rate, Time};
 
 /// A packet leaves in 1 ms.
@@ -29,8 +29,7 @@ fn main() -> Result<(), AqmError> {
                 flow: 0,
                 bytes: 1500,
                 kind: PacketKind::Data,
-                ect: false,
-                ce: false,
+                ecn: Ecn::NotEct,
             };
             link.enqueue(now, packet, || unreachable!("neither queue draws"), &mut dropped);
         }
