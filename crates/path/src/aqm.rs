@@ -6,12 +6,16 @@ use std::convert::Infallible;
 use lfn_keys::kinds;
 use lfn_units::{Rate, Time};
 
-use crate::codel::{Codel, CodelConfig};
+use crate::classes::Classes;
+use crate::codel::{Codel, CodelConfig, CodelError};
 use crate::counters::Ledger;
 use crate::drop::{DropHead, DropTail};
+use crate::dualpi2::{DualPi2, DualPi2Config};
 use crate::fifo::{Fifo, Waiting};
 use crate::fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 use crate::limit::DropReason;
+use crate::pi::PiError;
+use crate::pi2::{Pi2, Pi2Config};
 use crate::pie::{Pie, PieConfig, PieError};
 use crate::red::{Red, RedConfig, RedError};
 use crate::rule::{Arrival, Parameters, Rule, Site};
@@ -84,6 +88,14 @@ macro_rules! disciplines {
                 match self { $(Aqm::$name(rule) => Rule::take(&mut **rule, now, fifo, ledger),)+ }
             }
 
+            fn classes(&self, now: Time) -> Option<Classes<'_>> {
+                match self { $(Aqm::$name(rule) => Rule::classes(&**rule, now),)+ }
+            }
+
+            fn reset_counters(&mut self) {
+                match self { $(Aqm::$name(rule) => Rule::reset_counters(&mut **rule),)+ }
+            }
+
             fn set_rate(&mut self, rate: Rate) {
                 match self { $(Aqm::$name(rule) => Rule::set_rate(&mut **rule, rate),)+ }
             }
@@ -104,6 +116,10 @@ disciplines! {
     FqCodel = "fq-codel": FqCodelConfig => FqCodel;
     /// Proportional-integral controller of the delay (RFC 8033).
     Pie = "pie": PieConfig => Pie;
+    /// PI2: PIE's controller with a square in place of its tables (De Schepper and others 2016, RFC 9332).
+    Pi2 = "pi2": Pi2Config => Pi2;
+    /// A queue for L4S beside one for Classic flows, coupled (RFC 9332).
+    DualPi2 = "dualpi2": DualPi2Config => DualPi2;
 }
 
 /// Why the parameters of a discipline cannot work.
@@ -116,6 +132,10 @@ pub enum AqmError {
     FqCodel(#[from] FqCodelError),
     /// PIE's.
     Pie(#[from] PieError),
+    /// PI2's or DualPI2's.
+    Pi(#[from] PiError),
+    /// CoDel's.
+    Codel(#[from] CodelError),
 }
 
 impl From<Infallible> for AqmError {

@@ -5,13 +5,12 @@
 //! and in the square root: each drop improves the last one's root by one step of Newton's iteration, so the second drop
 //! comes after 0.5 of an interval, not 0.71.
 
-use std::convert::Infallible;
-
-use lfn_keys::{keys, DELAY_MAX};
+use lfn_keys::{keys, Wrong, DELAY_MAX};
 use lfn_units::Time;
 
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
+use crate::packet::Ecn;
 use crate::rule::{Parameters, Rule, Site};
 
 /// Unit of Linux's clock for CoDel (measured).
@@ -31,22 +30,63 @@ keys! {
         interval: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;
         /// Mark packets of flows with `ecn` instead of dropping them.
         ecn: bool = false;
+        /// A packet that waited longer is marked if it is ECN-capable, whatever `ecn` says. Default: none.
+        ce_threshold: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
+        /// With `ce_threshold`: only packets whose ECN field is this in the bits of `ce_threshold_mask`; 1 with a mask
+        /// of 3 is ECT(1).
+        ce_threshold_selector: u32 = 0, in 0..=3;
+        /// The bits of the ECN field that `ce_threshold_selector` names.
+        ce_threshold_mask: u32 = 0, in 0..=3;
     }
     set {
         /// No drop while at most this waits behind a packet, in bytes: the largest packet.
         mtu_bytes: u32 = 1500;
     }
+    settle CodelConfig::check;
+}
+
+impl CodelConfig {
+    fn check(&mut self, _: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
+        check_selector(self.ce_threshold, self.ce_threshold_selector, self.ce_threshold_mask)
+    }
+}
+
+/// Refuses a selector without a threshold, or one that no packet can meet.
+pub(crate) fn check_selector(threshold: Option<Time>, selector: u32, mask: u32) -> Result<(), Wrong> {
+    if threshold.is_none() && (selector | mask) != 0 {
+        let key = if selector != 0 { "ce_threshold_selector" } else { "ce_threshold_mask" };
+        return Err(Wrong::new("found without ce_threshold", "allowed: with ce_threshold").of(key));
+    }
+    if selector & !mask != 0 {
+        let found = format!("{selector}, which no packet has in the bits of the mask {mask}");
+        return Err(Wrong::new(found, "allowed: bits of ce_threshold_mask").of("ce_threshold_selector"));
+    }
+    Ok(())
+}
+
+/// Why a configuration cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("CoDel needs a selector within the bits of its mask, got {selector} and {mask}")]
+pub struct CodelError {
+    /// `ce_threshold_selector`.
+    pub selector: u32,
+    /// `ce_threshold_mask`.
+    pub mask: u32,
 }
 
 impl Parameters for CodelConfig {
     type Rule = Codel;
-    type Error = Infallible;
+    type Error = CodelError;
 
     fn fit(&mut self, packet_bytes: u32) {
         self.mtu_bytes = packet_bytes;
     }
 
-    fn build(self, _: Site) -> Result<Codel, Infallible> {
+    fn build(self, _: Site) -> Result<Codel, CodelError> {
+        let CodelConfig { ce_threshold_selector: selector, ce_threshold_mask: mask, .. } = self;
+        if selector & !mask != 0 {
+            return Err(CodelError { selector, mask });
+        }
         Ok(Codel::new(self))
     }
 }
@@ -71,6 +111,7 @@ impl Codel {
     /// A queue that has seen no packet.
     pub fn new(mut config: CodelConfig) -> Codel {
         (config.target, config.interval) = (whole_units(config.target), whole_units(config.interval));
+        config.ce_threshold = config.ce_threshold.map(whole_units);
         Codel {
             config,
             first_above: None,
@@ -93,11 +134,26 @@ impl Codel {
         ledger: &mut Ledger,
     ) -> Option<Waiting> {
         let now = whole_units(now);
-        let (head, may_drop) = self.next(now, fifo, beside_bytes)?;
+        let (mut head, may_drop) = self.next(now, fifo, beside_bytes)?;
         if self.dropping || may_drop {
-            return self.first_kept((head, may_drop), now, fifo, beside_bytes, ledger);
+            head = self.first_kept((head, may_drop), now, fifo, beside_bytes, ledger)?;
+        }
+        if let Some(threshold) = self.config.ce_threshold {
+            self.mark_late(now, threshold, &mut head, ledger);
         }
         Some(head)
+    }
+
+    /// Marks a packet that waited longer than the threshold, if the selector is for it (Linux: `ce_threshold`).
+    #[inline(never)]
+    fn mark_late(&self, now: Time, threshold: Time, head: &mut Waiting, ledger: &mut Ledger) {
+        let CodelConfig { ce_threshold_selector: selector, ce_threshold_mask: mask, .. } = self.config;
+        let field = head.packet.ecn;
+        let selected = mask == 0 || field as u32 & mask == selector;
+        let late = now.since(whole_units(head.since)) > threshold;
+        if late && selected && field.is_capable() && field != Ecn::Ce {
+            ledger.mark(&mut head.packet);
+        }
     }
 
     /// The same where the head of the queue may be dropped, or one before it was.

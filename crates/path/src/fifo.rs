@@ -34,6 +34,12 @@ impl Fifo {
         Some(head)
     }
 
+    /// When the head joined; `None` without one.
+    #[inline]
+    pub(crate) fn head_since(&self) -> Option<Time> {
+        self.packets.front().map(|head| head.since)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }

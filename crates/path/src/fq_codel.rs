@@ -4,10 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use lfn_keys::{keys, DELAY_MAX, PACKET_MAX};
+use lfn_keys::{keys, Wrong, DELAY_MAX, PACKET_MAX};
 use lfn_units::{Bytes, Time};
 
-use crate::codel::{Codel, CodelConfig};
+use crate::codel::{check_selector, Codel, CodelConfig};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::{DropReason, Limit};
@@ -32,11 +32,19 @@ keys! {
         interval: Time = Time::from_ms(100), in Time::from_us(1)..=DELAY_MAX;
         /// Mark packets of flows with `ecn` instead of dropping them.
         ecn: bool = true;
+        /// A packet that waited longer is marked if it is ECN-capable, whatever `ecn` says. Default: none.
+        ce_threshold: Option<Time> = None, in Time::from_us(1)..=DELAY_MAX;
+        /// With `ce_threshold`: only packets whose ECN field is this in the bits of `ce_threshold_mask`; 1 with a mask
+        /// of 3 is ECT(1).
+        ce_threshold_selector: u32 = 0, in 0..=3;
+        /// The bits of the ECN field that `ce_threshold_selector` names.
+        ce_threshold_mask: u32 = 0, in 0..=3;
     }
     set {
         /// The largest packet: CoDel drops none while no more waits in its queue.
         mtu_bytes: u32 = 1514;
     }
+    settle FqCodelConfig::check;
 }
 
 impl Parameters for FqCodelConfig {
@@ -55,6 +63,10 @@ impl Parameters for FqCodelConfig {
 }
 
 impl FqCodelConfig {
+    fn check(&mut self, _: &dyn Fn(&str) -> bool) -> Result<(), Wrong> {
+        check_selector(self.ce_threshold, self.ce_threshold_selector, self.ce_threshold_mask)
+    }
+
     /// The default for packets of at most this size.
     pub fn new(largest_packet_bytes: u32) -> FqCodelConfig {
         FqCodelConfig { mtu_bytes: largest_packet_bytes, ..FqCodelConfig::default() }
@@ -113,8 +125,15 @@ impl FqCodel {
                 return Err(FqCodelError { name });
             }
         }
-        let FqCodelConfig { target, interval, ecn, mtu_bytes, .. } = config;
-        let codel = CodelConfig { target, interval, ecn, mtu_bytes };
+        let codel = CodelConfig {
+            target: config.target,
+            interval: config.interval,
+            ecn: config.ecn,
+            ce_threshold: config.ce_threshold,
+            ce_threshold_selector: config.ce_threshold_selector,
+            ce_threshold_mask: config.ce_threshold_mask,
+            mtu_bytes: config.mtu_bytes,
+        };
         let queue =
             |_| FlowQueue { fifo: Fifo::default(), codel: Codel::new(codel), credit: 0, active: false };
         Ok(FqCodel {

@@ -2,15 +2,20 @@
 
 mod ack_impair;
 mod aqm;
+mod classes;
 mod codel;
 mod counters;
+mod delays;
 mod drop;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod impair;
 mod limit;
 mod link;
 mod packet;
+mod pi;
+mod pi2;
 mod pie;
 mod queue;
 mod queued;
@@ -23,9 +28,12 @@ mod trace;
 
 pub use ack_impair::AckImpair;
 pub use aqm::{Aqm, AqmConfig, AqmError};
-pub use codel::{Codel, CodelConfig};
+pub use classes::{ClassCounts, ClassView, Classes};
+pub use codel::{Codel, CodelConfig, CodelError};
 pub use counters::{Counters, DataTotals, Snapshot};
+pub use delays::Delays;
 pub use drop::{DropHead, DropTail};
+pub use dualpi2::{DualPi2, DualPi2Config, Overload};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 pub use impair::{
     Bernoulli, BurstLoss, GilbertElliott, GilbertElliottConfig, Impair, ImpairError, Jitter, JitterConfig,
@@ -34,6 +42,8 @@ pub use impair::{
 pub use limit::{DropReason, Limit};
 pub use link::{Discipline, Link, Offer};
 pub use packet::{Ecn, Packet, PacketKind};
+pub use pi::PiError;
+pub use pi2::{Pi2, Pi2Config};
 pub use pie::{Pie, PieConfig, PieError};
 pub use queued::{QueuedLink, Service};
 pub use red::{Red, RedConfig, RedError, RedPreset, RedRules, Threshold, Thresholds, Weight};

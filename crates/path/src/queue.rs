@@ -3,6 +3,7 @@
 use lfn_units::{Rate, Time};
 
 use crate::aqm::Aqm;
+use crate::classes::Classes;
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::{DropReason, Limit};
@@ -36,6 +37,14 @@ impl Queue {
 
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.aqm.set_rate(rate);
+    }
+
+    pub(crate) fn classes(&self, now: Time) -> Option<Classes<'_>> {
+        self.aqm.classes(now)
+    }
+
+    pub(crate) fn reset_counters(&mut self) {
+        self.aqm.reset_counters();
     }
 
     /// A packet arrives: it joins, or is dropped, or others are in its place. An idle link, since

@@ -8,6 +8,7 @@
 use lfn_units::{Rate, Time};
 
 use crate::aqm::Aqm;
+use crate::classes::Classes;
 use crate::counters::{Counters, DataTotals, Ledger, Snapshot, Usage};
 use crate::limit::Limit;
 use crate::packet::{Packet, PacketKind};
@@ -145,6 +146,12 @@ impl QueuedLink {
     pub fn reset_counters(&mut self, now: Time) {
         self.counters = self.counters.restarted(self.packets(), self.queue.packets());
         self.usage = Usage::from(now, self.gone_bytes(now));
+        self.queue.reset_counters();
+    }
+
+    /// What the queue tells of L4S and Classic packets; `None` if it does not tell them apart.
+    pub fn classes(&self, now: Time) -> Option<Classes<'_>> {
+        self.queue.classes(now)
     }
 
     /// Packets that wait or are in service.

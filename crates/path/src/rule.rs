@@ -3,6 +3,7 @@
 use lfn_keys::Keys;
 use lfn_units::{Rate, Time};
 
+use crate::classes::Classes;
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::{DropReason, Limit, QueueState};
@@ -93,6 +94,15 @@ pub(crate) trait Rule {
         let _ = (now, ledger);
         fifo.pop()
     }
+
+    /// What it tells of L4S and Classic packets, if it tells them apart.
+    fn classes(&self, now: Time) -> Option<Classes<'_>> {
+        let _ = now;
+        None
+    }
+
+    /// Counts of its own begin again.
+    fn reset_counters(&mut self) {}
 
     /// The rate of the link changes.
     fn set_rate(&mut self, rate: Rate) {

@@ -62,6 +62,7 @@ fn what_draws_nothing_runs_the_same_with_every_seed() {
         ("loss = 0\nduplicate = 0", "", ""),
         ("queue = { kind = \"drop-head\" }", "", ""),
         ("queue = { kind = \"codel\" }", "ecn = true", ""),
+        ("queue = { kind = \"dualpi2\" }", "law = \"dctcp\"\nl4s = true", ""),
         ("acks = { loss = 0, aggregate = \"5ms\" }", "", ""),
         ("", "parallel = 3", ""),
         ("", "direction = \"reverse\"", "[[udp]]\nbursts = [{ rate = \"1Mbit/s\", start = \"1s\" }]"),
@@ -145,6 +146,7 @@ const LINK: [&[(&str, Makes)]; 7] = [
     &[
         ("queue = { kind = \"drop-head\" }", Nothing),
         ("queue = { kind = \"codel\" }", Nothing),
+        ("queue = { kind = \"pi2\" }", Nothing),
         ("queue = { kind = \"red\" }", Chance),
         ("queue = { kind = \"pie\", size = \"200 packets\" }", Chance),
         ("queue = { kind = \"fq-codel\", queues = 2 }", Chance),

@@ -19,5 +19,8 @@ pub mod traffic;
 pub use engine::{Held, Outcome, Sim};
 pub use error::SimError;
 pub use network::{ack_path, impair};
-pub use summary::{BackgroundSummary, Conservation, FlowSummary, Frames, LinkSummary, Memory, Summary};
+pub use summary::{
+    BackgroundSummary, ClassSummary, ClassesSummary, Conservation, FlowSummary, Frames, LinkSummary, Memory,
+    Summary,
+};
 pub use tables::Tables;

@@ -1,6 +1,7 @@
 //! The summary of a run. It is serialised as it stands: names are the keys of `summary.json`, and the sentences
 //! are its documentation (docs/reference/summary.schema.json, made by the test at the end).
 
+use lfn_path::{ClassCounts, ClassView};
 use lfn_units::Time;
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -270,6 +271,57 @@ pub struct LinkSummary {
     pub p99_queue_s: f64,
     /// Largest number of packets that waited since the warm-up.
     pub max_queue_packets: u64,
+    /// L4S and Classic packets apart, since the warm-up; absent where the queue does not tell them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassesSummary>,
+}
+
+/// A queue for L4S beside one for Classic packets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct ClassesSummary {
+    /// The base probability p' (RFC 9332) at the end.
+    pub probability: f64,
+    /// Packets that were ECT(1) or CE.
+    pub l4s: ClassSummary,
+    /// The others.
+    pub classic: ClassSummary,
+}
+
+/// One of the two queues.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct ClassSummary {
+    /// Packets that left it to be sent.
+    pub packets: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// Packets that it marked.
+    pub marks: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Mean waiting time; null if no packet left.
+    pub mean_queue_s: Option<f64>,
+    /// Median of the waiting time, to 2 %.
+    pub p50_queue_s: Option<f64>,
+    /// 99th percentile of the waiting time, to 2 %.
+    pub p99_queue_s: Option<f64>,
+}
+
+impl ClassSummary {
+    /// A class of a queue in numbers.
+    pub(crate) fn of(view: &ClassView) -> ClassSummary {
+        let ClassCounts { packets, bytes, marks, drops, delays } = view.counts;
+        ClassSummary {
+            packets: *packets,
+            bytes: *bytes,
+            marks: *marks,
+            drops: *drops,
+            mean_queue_s: delays.mean_s(),
+            p50_queue_s: delays.quantile_s(0.5),
+            p99_queue_s: delays.quantile_s(0.99),
+        }
+    }
 }
 
 /// Frames of constant rate: packets of UDP, or segments that an application writes. Those whose deadline lies between the

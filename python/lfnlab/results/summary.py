@@ -94,6 +94,36 @@ class UdpSummary(TypedDict):
     """When a circuit breaker ended it; absent if none did."""
 
 
+class ClassSummary(TypedDict):
+    """One of the two queues."""
+
+    packets: int
+    """Packets that left it to be sent."""
+    bytes: int
+    """Bytes of those."""
+    marks: int
+    """Packets that it marked."""
+    drops: int
+    """Packets dropped."""
+    mean_queue_s: float | None
+    """Mean waiting time; null if no packet left."""
+    p50_queue_s: float | None
+    """Median of the waiting time, to 2 %."""
+    p99_queue_s: float | None
+    """99th percentile of the waiting time, to 2 %."""
+
+
+class ClassesSummary(TypedDict):
+    """A queue for L4S beside one for Classic packets."""
+
+    probability: float
+    """The base probability p' (RFC 9332) at the end."""
+    l4s: ClassSummary
+    """Packets that were ECT(1) or CE."""
+    classic: ClassSummary
+    """The others."""
+
+
 class RateSummary(TypedDict):
     """A rate that a link has for some time."""
 
@@ -138,6 +168,10 @@ class LinkSummary(TypedDict):
     """99th percentile of the waiting time since the warm-up."""
     max_queue_packets: int
     """Largest number of packets that waited since the warm-up."""
+    classes: NotRequired[ClassesSummary | None]
+    """L4S and Classic packets apart, since the warm-up; absent where the queue does not tell
+    them apart.
+    """
 
 
 class Frames(TypedDict):

@@ -140,7 +140,10 @@ class Queue:
     Default: drop-tail of 1bdp.
     """
 
-    kind: Literal["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] | None = None
+    kind: (
+        Literal["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2"]
+        | None
+    ) = None
     size: str | None = None
     """Its room: packets, bytes, or a multiple of the BDP, at least one packet. The BDP is the
     link's rate times the largest base RTT of the flows that pass (of all flows, if none
@@ -196,6 +199,19 @@ class Queue:
     """The delay may be above the target for this time: about the longest usual RTT. Range: 1us
     to 1000s. Default "100ms".
     """
+    ce_threshold: str | None = None
+    """A packet that waited longer is marked if it is ECN-capable, whatever ``ecn`` says.
+    Default: none. Range: 1us to 1000s.
+    """
+    ce_threshold_selector: int | None = None
+    """With ``ce_threshold``: only packets whose ECN field is this in the bits of
+    ``ce_threshold_mask``; 1 with a mask of 3 is ECT(1). Range: at least 0, at most 3.
+    Default 0.
+    """
+    ce_threshold_mask: int | None = None
+    """The bits of the ECN field that ``ce_threshold_selector`` names. Range: at least 0, at
+    most 3. Default 0.
+    """
     queues: int | None = None
     """Number of queues. Range: at least 1, at most 65536. Default 1024."""
     quantum: str | None = None
@@ -213,6 +229,32 @@ class Queue:
     burst: str | None = None
     """After an idle time, how long a burst may last before anything is dropped. Range: 0s to
     1000s. Default "150ms".
+    """
+    tupdate: str | None = None
+    """From one update of the probability to the next. Range: 100us to 1000s. Default "16ms"."""
+    coupling_factor: int | None = None
+    """L4S packets are marked with so many times the root of the Classic probability. Range: at
+    least 1, at most 255. Default 2.
+    """
+    step_thresh: str | None = None
+    """Delay of an L4S packet beyond which it is marked; below ``target``. Range: 1us to 1000s.
+    Default "1ms".
+    """
+    ramp: str | None = None
+    """Above ``step_thresh`` the probability of a mark rises to 1 over this delay, instead of
+    at once. Range: 0s to 1000s. Default "0s".
+    """
+    floor: int | None = None
+    """The step, or the beginning of the ramp, is at least the time that the link needs for so
+    many of the largest packets. Range: at least 0, at most 1000. Default 2.
+    """
+    overload: Literal["drop", "overflow"] | None = None
+    """Whether packets of both queues are dropped when all L4S packets are marked ("drop"), or
+    the queues grow ("overflow"). Default "drop".
+    """
+    c_protection: int | None = None
+    """The share of the link in percent that the Classic queue has at least. Range: at least 1,
+    at most 99. Default 10.
     """
 
 
@@ -553,6 +595,11 @@ class Flow:
     a VCP router, because both need the same two bits. The receiver repeats a mark until the
     sender has reduced its window (RFC 3168); with a law of family ecn it marks the ACK of
     each marked segment (RFC 8257). Default false, with a law of family ecn true.
+    """
+    l4s: bool | None = None
+    """Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs
+    ``ecn``, and a law that answers the extent of marks; others would take more than their
+    share.
     """
     burst: str | None = None
     """Payload that leaves at once, as from a host with segmentation offload: a window that
@@ -960,6 +1007,7 @@ class FlowSettings(TypedDict, total=False):
     delayed_ack: bool
     sack: bool
     ecn: bool
+    l4s: bool
     burst: str
     application: Application
     misbehaves: Literal["splits-acks", "optimistic", "hides-marks"]

@@ -86,6 +86,11 @@ impl OneWay {
             }
             (false, false) => {}
         }
+        let tells_apart = matches!(self.queue.discipline, AqmConfig::DualPi2(_));
+        if tells_apart && matches!(self.router, Some(Router(Some(_)))) {
+            let found = "found beside the queue dualpi2, whose two queues it cannot see";
+            return Err(Wrong::new(found, "allowed: with other queues").of("router"));
+        }
         Ok(())
     }
 

@@ -62,8 +62,13 @@ fn every_queue_has_the_defaults_of_its_source() {
 #[test]
 fn every_parameter_of_a_queue_can_be_said() {
     let queue = |lines: &str| config("", lines, "").links[0].queue;
-    let own =
-        CodelConfig { target: Time::from_ms(2), interval: Time::from_ms(300), mtu_bytes: 1514, ecn: true };
+    let own = CodelConfig {
+        target: Time::from_ms(2),
+        interval: Time::from_ms(300),
+        mtu_bytes: 1514,
+        ecn: true,
+        ..CodelConfig::default()
+    };
     let codel = "target = \"2ms\"\ninterval = \"300ms\"\necn = true";
     assert!(matches!(queue(&format!("kind = \"codel\"\n{codel}")), AqmConfig::Codel(codel) if codel == own));
     let fair = queue(&format!("kind = \"fq-codel\"\nqueues = 7\nquantum = \"300B\"\n{codel}"));
@@ -74,6 +79,7 @@ fn every_parameter_of_a_queue_can_be_said() {
         interval: own.interval,
         ecn: true,
         mtu_bytes: 1514,
+        ..FqCodelConfig::default()
     };
     assert!(matches!(fair, AqmConfig::FqCodel(fair) if fair == wanted));
     let pie = queue(

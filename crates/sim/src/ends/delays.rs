@@ -1,70 +1,15 @@
-//! One-way delays of packets: their mean and quantiles.
+//! Times as packets carry them.
 
 use lfn_units::Time;
-
-/// Bins of each power of two, in us: a quantile is at most 2 % too large.
-const BINS: u64 = 64;
-
-/// Delays in bins that widen with them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Delays {
-    counts: Vec<u32>,
-    packets: u64,
-    sum_us: u64,
-}
 
 /// A time as packets carry it: modulo 2^32 us.
 pub(crate) fn stamp(at: Time) -> u32 {
     (at.as_ns() / 1000) as u32
 }
 
-impl Delays {
-    /// A packet of this stamp arrives.
-    pub fn add(&mut self, stamp_us: u32, now: Time) {
-        let delay_us = u64::from(stamp(now).wrapping_sub(stamp_us));
-        let bin = Self::bin_of(delay_us);
-        if self.counts.len() <= bin {
-            self.counts.resize(bin + 1, 0);
-        }
-        self.counts[bin] += 1;
-        self.packets += 1;
-        self.sum_us += delay_us;
-    }
-
-    fn bin_of(delay_us: u64) -> usize {
-        if delay_us < BINS {
-            return delay_us as usize;
-        }
-        // From BINS to 2 * BINS - 1 after the shift.
-        let shift = u64::from(delay_us.ilog2() - BINS.ilog2());
-        (BINS * shift + (delay_us >> shift)) as usize
-    }
-
-    /// The first delay beyond a bin, in us.
-    fn end_of(bin: usize) -> u64 {
-        let bin = bin as u64;
-        if bin < 2 * BINS {
-            return bin + 1;
-        }
-        let shift = bin / BINS - 1;
-        (bin - BINS * shift + 1) << shift
-    }
-
-    /// The mean in s; `None` without packets.
-    pub fn mean_s(&self) -> Option<f64> {
-        (self.packets > 0).then(|| self.sum_us as f64 * 1e-6 / self.packets as f64)
-    }
-
-    /// Quantile `q` in s, to the upper edge of a bin.
-    pub fn quantile_s(&self, q: f64) -> Option<f64> {
-        let wanted = (self.packets as f64 * q).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        let bin = self.counts.iter().position(|&count| {
-            seen += u64::from(count);
-            seen >= wanted
-        });
-        bin.map(|bin| Self::end_of(bin) as f64 * 1e-6)
-    }
+/// From a stamp to `now`, in us, if that is less than 2^32 us.
+pub(crate) fn since_stamp(stamp_us: u32, now: Time) -> u64 {
+    u64::from(stamp(now).wrapping_sub(stamp_us))
 }
 
 #[cfg(test)]
@@ -72,30 +17,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_follow_each_other_and_are_narrow() {
-        let mut last = 0;
-        for delay_us in 0..2_000_000 {
-            let bin = Delays::bin_of(delay_us);
-            assert!(bin == last || bin == last + 1, "{delay_us}");
-            last = bin;
-            let end = Delays::end_of(bin);
-            assert!(end > delay_us && end as f64 <= delay_us as f64 * 1.0161 + 1.0, "{delay_us}: {end}");
-        }
-    }
-
-    #[test]
-    fn means_and_quantiles() {
-        let mut delays = Delays::default();
-        assert_eq!((delays.mean_s(), delays.quantile_s(0.5)), (None, None));
+    fn a_stamp_may_wrap() {
         let sent = Time::from_s(5000);
-        for ms in 1..=1000 {
-            // The stamp has wrapped.
-            delays.add(stamp(sent), sent + Time::from_ms(ms));
-        }
-        assert_eq!(delays.mean_s(), Some(0.5005));
-        for (q, wanted) in [(0.5, 0.5), (0.99, 0.99), (1.0, 1.0), (0.0, 0.001)] {
-            let found = delays.quantile_s(q).unwrap();
-            assert!(found >= wanted && found <= wanted * 1.02, "{q}: {found}");
-        }
+        assert!(stamp(sent) < 1_000_000_000);
+        assert_eq!(since_stamp(stamp(Time::from_s(4294)), sent), 706_000_000);
     }
 }

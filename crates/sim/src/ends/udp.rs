@@ -1,11 +1,11 @@
 //! Sources of UDP.
 
 use lfn_header::Header;
-use lfn_path::Ecn;
+use lfn_path::{Delays, Ecn};
 use lfn_units::Time;
 
 use super::context::Context;
-use super::delays::{stamp, Delays};
+use super::delays::{since_stamp, stamp};
 use super::frames::InTime;
 use crate::breaker::Tally;
 use crate::clock::events::{Kind, LineId};
@@ -123,7 +123,7 @@ impl UdpSources {
         let source = &mut self.sources[packet.flow().index()];
         source.report.delivered += 1;
         if now >= source.delays_from {
-            source.delays.add(packet.stamp(), now);
+            source.delays.add(since_stamp(packet.stamp(), now));
         }
         if let Some(in_time) = &mut source.in_time {
             in_time.on_arrival(now, packet.stamp());

@@ -2,8 +2,8 @@
 
 use lfn_header::Header;
 use lfn_path::{
-    Aqm, Counters, DataTotals, Discipline, Ecn, Limit, Link, Offer, PacketKind, QueuedLink, Router, Service,
-    Snapshot,
+    Aqm, Classes, Counters, DataTotals, Discipline, Ecn, Limit, Link, Offer, PacketKind, QueuedLink, Router,
+    Service, Snapshot,
 };
 use lfn_units::{Rate, Time};
 
@@ -377,6 +377,14 @@ impl LinkState {
         match &self.server {
             Server::Closed(_) => None,
             Server::Queued(link) => link.opportunities(now),
+        }
+    }
+
+    /// What its queue tells of L4S and Classic packets.
+    pub fn classes(&self, now: Time) -> Option<Classes<'_>> {
+        match &self.server {
+            Server::Closed(_) => None,
+            Server::Queued(link) => link.classes(now),
         }
     }
 

@@ -191,7 +191,7 @@ mod vcp {
 
     #[test]
     fn a_router_stands_beside_any_queue() {
-        let codel = CodelConfig { target: ms(5), interval: ms(100), mtu_bytes: 1500, ecn: false };
+        let codel = CodelConfig { mtu_bytes: 1500, ..CodelConfig::default() };
         for queue in [AqmConfig::DropHead(DropHead {}), AqmConfig::Codel(codel)] {
             let with = LinkConfig { queue, ..link("20Mbit/s", speaks()) };
             let mut config = dumbbell(with, vec![flow("evcp", ms(100))], Time::from_s(60));
