@@ -13,7 +13,7 @@ use lfn_header::Protocol;
 #[path = "src/slow_start/kind.rs"]
 mod kind;
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "variants",
     "aliases",
     "targets",
@@ -22,6 +22,7 @@ const KEYS: [&str; 13] = [
     "signal",
     "probes",
     "ssthresh",
+    "ecn",
     "window",
     "source",
     "code",
@@ -243,6 +244,8 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
     one_of("ssthresh", ssthresh, &["below", "estimate"])?;
     let window = line.get("window").unwrap_or("kept");
     one_of("window", window, &["kept", "none"])?;
+    let ecn = line.get("ecn").unwrap_or("ect0");
+    one_of("ecn", ecn, &["ect0", "ect1"])?;
     let probes = probes(&line.get("probes").map(list).unwrap_or_default())?;
     let (parameters, aliases) = parameters(line)?;
     let (header, code) = (header(line)?, code(line, &targets)?);
@@ -266,12 +269,13 @@ fn table_entry(line: &Line, index: usize, card: &Path) -> Result<String, String>
         "LawInfo {{ name: {:?}, title: {title:?}, variants: &{variants:?}, aliases: &[{aliases}], targets: &{targets:?}, \
          slow_start: SlowStartKind::{slow_start:?}, family: {:?}, signals: &{signals:?}, probes: &[{probes}], \
          parameters: &[{parameters}], header: {header}, \
-         ssthresh_is_estimate: {}, keeps_window: {}, draws: {draws}, source: {:?}, card: {shown}, \
+         ssthresh_is_estimate: {}, keeps_window: {}, is_l4s: {}, draws: {draws}, source: {:?}, card: {shown}, \
          index: {index}, code: {code} }},\n",
         line.name,
         need("family")?,
         ssthresh == "estimate",
         window == "kept",
+        ecn == "ect1",
         need("source")?,
     ))
 }

@@ -254,6 +254,7 @@ impl Connection {
         ack.delivered += u64::from(n);
         (ack.acked, ack.newly_delivered) = (n, n);
         ack.newly_lost = args.count("lost")?.unwrap_or(0);
+        ack.ce = args.count("marked")?.unwrap_or(0);
         ack.inflight = args.count("inflight")?.unwrap_or(window.saturating_sub(n));
         ack.flags = self.episode | if self.episode == 0 { flags } else { 0 };
         let mut rate = Rate {
@@ -403,7 +404,7 @@ impl Connection {
             ["ack", args @ ..] => {
                 let mut keys = vec!["n", "x", "every", "rtt"];
                 if self.law.is_controller() {
-                    keys.extend(["sampled", "lost", "inflight", "sent_at", "limited"]);
+                    keys.extend(["sampled", "lost", "marked", "inflight", "sent_at", "limited"]);
                 }
                 self.acks(&Args::new(args, &keys)?, ACK_OPEN | ACK_CWND_LIMITED)
             }

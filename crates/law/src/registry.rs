@@ -37,6 +37,8 @@ pub struct LawInfo {
     /// The window limits what it has in flight. Else it sends at a rate, and `cwnd` only bounds what a broken path
     /// swallows.
     pub keeps_window: bool,
+    /// It answers the extent of marks, and its data are ECT(1) where they are ECN-capable (RFC 9331).
+    pub is_l4s: bool,
     /// It draws random numbers, so that runs with other seeds differ.
     pub draws: bool,
     /// The source of the equations.
@@ -271,6 +273,11 @@ impl LawSpec {
     /// The signal that ends its growth, as in [`LawInfo::family`]; unknown for a prototype.
     pub fn family(&self) -> Option<&'static str> {
         self.info().map(|law| law.family)
+    }
+
+    /// Whether its data are ECT(1) by default ([`LawInfo::is_l4s`]).
+    pub fn is_l4s(&self) -> bool {
+        self.info().is_some_and(|law| law.is_l4s)
     }
 
     /// Whether the window limits what it has in flight ([`LawInfo::keeps_window`]).

@@ -432,7 +432,7 @@ impl Sender {
             acked,
             newly_delivered: outcome.delivered,
             mss_B: self.config.mss_bytes,
-            ce: u32::from(ack.flags.has(AckFlags::ECE)),
+            ce: if ack.flags.has(AckFlags::ECE) { outcome.delivered.max(1) } else { 0 },
             flags: flag(ACK_PACED, self.pacer.times_all)
                 | flag(ACK_ROUND_START, begins_round)
                 | flag(ACK_DUP, !advanced)

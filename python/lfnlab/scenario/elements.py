@@ -599,7 +599,7 @@ class Flow:
     l4s: bool | None = None
     """Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs
     ``ecn``, and a law that answers the extent of marks; others would take more than their
-    share.
+    share. Default: false, with the law prague true.
     """
     burst: str | None = None
     """Payload that leaves at once, as from a host with segmentation offload: a window that

@@ -121,7 +121,8 @@ keys! {
         /// with a law of family ecn true.
         ecn: bool = false;
         /// Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs `ecn`, and a law that
-        /// answers the extent of marks; others would take more than their share.
+        /// answers the extent of marks; others would take more than their share. Default: false,
+        /// with the law prague true.
         l4s: bool = false;
         /// Payload that leaves at once, as from a host with segmentation offload: a window that opens by less waits,
         /// but never for more than a third of it. Not with pacing. Default: each segment leaves when it may.

@@ -138,10 +138,14 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         slow_start: Text(slow_start),
         delayed_ack,
         ecn: law.family() == Some("ecn"),
+        l4s: law.is_l4s(),
         pacing: for_routers,
         ..Tcp::default()
     };
     table.set(&mut tcp)?;
+    if tcp.l4s && !tcp.ecn && table.get("l4s").is_none() {
+        tcp.l4s = false;
+    }
     if tcp.l4s && !tcp.ecn {
         return Err(table.error("l4s", "ECT(1) of a flow without ECN", "allowed: with ecn = true"));
     }

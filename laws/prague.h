@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* TCP Prague (draft-briscoe-iccrg-prague-congestion-control, text of July 2022): DCTCP for the Internet. The window falls by half of
+ * the fraction of segments marked, once a round; it grows by the segments that are not marked, also while it falls; below
+ * 25 ms it grows as if the RTT were 25 ms, and it leaves in the spacing of its pacing rate. A loss halves, as in Reno.
+ *
+ * `draft` begins with the cautious alpha of 1 at the first mark and becomes independent of the RTT 500 rounds after
+ * slow start; `linux` (module version 0.7 of the L4S team) halves at the first mark with an alpha of 0, does so after 4
+ * rounds, and halves at every loss. `additive` is `draft` with an RTT that is longer by 10 ms, the other form that RFC 9331
+ * appendix A.1.6 names.
+ */
+#ifndef LFN_PRAGUE_H
+#define LFN_PRAGUE_H
+
+#include "law.h"
+
+#define PRAGUE_DRAFT 0u
+#define PRAGUE_LINUX 1u
+#define PRAGUE_ADDITIVE 2u
+#define PRAGUE_G_SHIFT 4u            /* g = 1/16 */
+#define PRAGUE_ONE_Q24 (1u << 24)    /* alpha of 1 */
+#define PRAGUE_TARGET_NS 25000000ULL /* the RTT that shorter ones pretend to */
+#define PRAGUE_MORE_NS 10000000ULL   /* additive */
+#define PRAGUE_DRAFT_ROUNDS 500u     /* D */
+#define PRAGUE_LINUX_ROUNDS 4u
+#define PRAGUE_MIN_CWND LAW_SEG(2)
+
+struct prague {
+	u64 sum_q24;      /* alpha/g: U of the draft */
+	u64 delivered;    /* in the round under way */
+	u64 marked;       /* of them, those with CE */
+	u64 round_end;    /* the round under way ends when this much is delivered */
+	u64 updated_ns;   /* alpha's last update */
+	u64 cut_ns;       /* the last reduction for marks */
+	u64 cut_end;      /* a round after it has ended when this much is delivered */
+	u32 variant;
+	u32 rounds;       /* since slow start ended */
+	u32 seen;         /* a mark has been seen: the peers speak accurate ECN */
+	u32 cwr;          /* no further reduction for marks */
+	u32 lost;         /* a loss has set ssthresh, and the window has not followed yet */
+};
+
+static inline u64 prague_alpha_q24(const struct prague *s) { return s->sum_q24 >> PRAGUE_G_SHIFT; }
+
+static inline int prague_slow_starts(const struct law_control *control) { return control->cwnd < control->ssthresh; }
+
+/* The window, or what is in flight if that is more, in a round trip; twice that early in slow start. */
+static inline void prague_pace(struct law_control *control, u32 inflight, u32 mss_B, u64 srtt_ns)
+{
+	u64 window_q16 = law_max(control->cwnd >> 16, law_min((u64)inflight << 16, LAW_MAX_CWND >> 16));
+	u64 bytes = (window_q16 * mss_B) >> 16;
+	u64 rate = law_muldiv(bytes, 1000000000ULL, srtt_ns);
+
+	control->pacing_Bps = law_max(control->cwnd < control->ssthresh / 2 ? 2 * rate : rate, 1);
+}
+
+static inline void prague_init(void *state, const struct law_config *config, struct law_control *control)
+{
+	struct prague *s = state;
+
+	s->variant = config->variant;
+	control->ssthresh = law_max(control->ssthresh, PRAGUE_MIN_CWND);
+	prague_pace(control, 0, config->mss_B, config->srtt_ns ? config->srtt_ns : 1000000);
+}
+
+/* The RTT that growth and rounds pretend to have. Without marks the flow is Reno: no RTT independence. */
+static inline u64 prague_virtual_ns(const struct prague *s, u64 srtt_ns)
+{
+	u32 after = s->variant == PRAGUE_LINUX ? PRAGUE_LINUX_ROUNDS : PRAGUE_DRAFT_ROUNDS;
+
+	if (!s->seen || s->rounds < after)
+		return srtt_ns;
+	return s->variant == PRAGUE_ADDITIVE ? srtt_ns + PRAGUE_MORE_NS : law_max(srtt_ns, PRAGUE_TARGET_NS);
+}
+
+/* Once a round, and not sooner than the virtual RTT: alpha follows the fraction of marked segments. */
+static inline void prague_end_round(struct prague *s, const struct law_ack *ack, const struct law_control *control)
+{
+	if (ack->delivered < s->round_end || ack->now_ns - s->updated_ns < prague_virtual_ns(s, ack->srtt_ns))
+		return;
+	if (s->seen && s->delivered)
+		s->sum_q24 += ((s->marked << 24) / s->delivered) - prague_alpha_q24(s);
+	s->delivered = 0;
+	s->marked = 0;
+	s->round_end = ack->delivered + ack->inflight;
+	s->updated_ns = ack->now_ns;
+	if (!prague_slow_starts(control))
+		s->rounds = (u32)law_min((u64)s->rounds + 1, ~0U);
+}
+
+/* A mark outside a round that already had a reduction. */
+static inline void prague_cut(struct prague *s, const struct law_ack *ack, struct law_control *control)
+{
+	u64 alpha_q24;
+
+	if (s->cwr && ack->delivered >= s->cut_end &&
+	    ack->now_ns - s->cut_ns >= prague_virtual_ns(s, ack->srtt_ns))
+		s->cwr = 0;
+	if (!ack->ce || s->cwr)
+		return;
+	if (!s->seen && s->variant != PRAGUE_LINUX)
+		s->sum_q24 = (u64)PRAGUE_ONE_Q24 << PRAGUE_G_SHIFT;
+	alpha_q24 = s->seen ? prague_alpha_q24(s) : PRAGUE_ONE_Q24;
+	s->seen = 1;
+	control->cwnd -= (control->cwnd >> 25) * alpha_q24;
+	control->cwnd = law_max(control->cwnd, PRAGUE_MIN_CWND);
+	control->ssthresh = control->cwnd;
+	s->cwr = 1;
+	s->cut_ns = ack->now_ns;
+	s->cut_end = ack->delivered + ack->inflight;
+}
+
+/* Of segments that carry no mark; also in a round with a reduction, not while a loss is repaired. */
+static inline void prague_grow(struct prague *s, const struct law_ack *ack, struct law_control *control)
+{
+	u32 n = ack->newly_delivered - (u32)law_min(ack->ce, ack->newly_delivered);
+	u64 virtual_ns = prague_virtual_ns(s, ack->srtt_ns);
+	u64 ratio_q16;
+
+	if (ack->flags & LAW_ACK_RECOVERY || !(ack->flags & LAW_ACK_CWND_LIMITED))
+		return;
+	if (prague_slow_starts(control)) {
+		control->cwnd = law_min(control->cwnd + LAW_SEG(n), LAW_MAX_CWND);
+		return;
+	}
+	if (ack->flags & LAW_ACK_LOSS)
+		return;
+	/* 1/M^2 of a segment a round (RFC 9331 section 4.3, item 4). */
+	ratio_q16 = (ack->srtt_ns << 16) / law_max(virtual_ns, 1);
+	law_add_per_rtt(control, (ratio_q16 * ratio_q16) >> 16, n);
+}
+
+static inline u32 prague_on_control(void *state, const struct law_ack *ack, const struct law_rate *rate,
+				    struct law_control *control)
+{
+	struct prague *s = state;
+
+	(void)rate;
+	if (s->lost)
+		control->cwnd = law_min(control->cwnd, control->ssthresh);
+	s->lost = 0;
+	s->delivered += ack->newly_delivered;
+	s->marked += law_min(ack->ce, ack->newly_delivered);
+	prague_end_round(s, ack, control);
+	prague_cut(s, ack, control);
+	prague_grow(s, ack, control);
+	if (ack->srtt_ns)
+		prague_pace(control, ack->inflight, ack->mss_B, ack->srtt_ns);
+	return 0;
+}
+
+/* A loss halves. Of one less than a round after a reduction for marks the draft lets both together halve. */
+static inline void prague_on_loss(void *state, const struct law_loss *loss, struct law_control *control)
+{
+	struct prague *s = state;
+	u64 w = control->cwnd >> 1;
+
+	if (loss->kind == LAW_LOSS_ECN)
+		return;
+	if (s->cwr && s->variant != PRAGUE_LINUX)
+		w = law_muldiv(control->cwnd >> 16, PRAGUE_ONE_Q24, 2 * PRAGUE_ONE_Q24 - prague_alpha_q24(s)) << 16;
+	control->ssthresh = law_max(w, PRAGUE_MIN_CWND);
+	s->lost = 1;
+}
+
+static inline void prague_on_undo(void *state, struct law_control *control)
+{
+	struct prague *s = state;
+
+	(void)control;
+	s->lost = 0;
+}
+
+static inline void prague_probe(const void *state, const struct law_control *control, u64 *out)
+{
+	const struct prague *s = state;
+
+	(void)control;
+	out[0] = prague_alpha_q24(s);
+	out[1] = s->rounds;
+	out[2] = s->cwr;
+}
+
+LAW_CONTROL_OPS(prague, .on_undo = prague_on_undo, .probe = prague_probe);
+
+#endif
