@@ -1,9 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod ecn;
 pub mod jetmax;
 pub mod rcp;
 pub mod vcp;
 pub mod xcp;
+
+pub use ecn::Ecn;
 
 /// RTT and time between two packets in headers of law cards.
 const CARD_RTT_S: f64 = 0.1;

@@ -1,4 +1,4 @@
-//! What a queue tells of two classes of packets, L4S and Classic.
+//! Counts and delays of two classes of packets, L4S and Classic.
 
 use lfn_units::Time;
 

@@ -10,8 +10,8 @@ use lfn_units::Time;
 
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
-use crate::packet::Ecn;
 use crate::rule::{Parameters, Rule, Site};
+use lfn_header::Ecn;
 
 /// Unit of Linux's clock for CoDel (measured).
 const UNIT: Time = Time::from_ns(1024);

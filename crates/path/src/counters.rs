@@ -3,7 +3,8 @@
 use lfn_units::{Rate, Time};
 
 use crate::limit::Limit;
-use crate::packet::{Ecn, Packet, PacketKind};
+use crate::packet::{Packet, PacketKind};
+use lfn_header::Ecn;
 
 /// Data packets since the start of the run, whatever [`Counters`] are reset. Every data packet that
 /// arrived was dropped, sent, or is still here.

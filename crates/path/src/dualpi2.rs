@@ -15,11 +15,11 @@ use crate::classes::{ClassCounts, ClassView, Classes};
 use crate::counters::Ledger;
 use crate::fifo::{Fifo, Waiting};
 use crate::limit::{DropReason, QueueState};
-use crate::packet::Ecn;
 use crate::pi::{refuse, Controller, Gains, PiError, Spread};
 use crate::rule::{Arrival, Parameters, Rule, Site};
+use lfn_header::Ecn;
 
-/// What happens when the probability for L4S packets reaches 1.
+/// The behaviour from a probability of 1 for L4S packets on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
     /// Packets of both queues are dropped with the Classic probability.
@@ -31,8 +31,8 @@ pub enum Overload {
 words! { Overload { Drop = "drop", Overflow = "overflow", } }
 
 keys! {
-    /// Two queues for L4S and Classic flows. What is ECT(1) or CE goes to the first, which is marked at a short
-    /// delay, the rest to the second, which is marked if it is ECN-capable and dropped if not.
+    /// Two queues for L4S and Classic flows. Packets that are ECT(1) or CE go to the first and are marked at a short
+    /// delay, the others to the second, which marks those that are ECN-capable and drops the rest.
     #[derive(Copy)]
     pub struct DualPi2Config {
         /// Delay of the Classic queue that is wanted.

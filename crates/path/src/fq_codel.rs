@@ -267,7 +267,7 @@ mod tests {
 
     use super::*;
     use crate::counters::{Counters, DataTotals};
-    use crate::packet::Ecn;
+    use lfn_header::Ecn;
 
     fn packet(flow: u32) -> Packet {
         Packet { word: 0, more: 0, flow, bytes: 1, kind: PacketKind::Data, ecn: Ecn::NotEct }

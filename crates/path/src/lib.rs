@@ -39,9 +39,10 @@ pub use impair::{
     Bernoulli, BurstLoss, GilbertElliott, GilbertElliottConfig, Impair, ImpairError, Jitter, JitterConfig,
     Loss, NormalJitter, Reorder, Reordering, UniformJitter, LOSS,
 };
+pub use lfn_header::Ecn;
 pub use limit::{DropReason, Limit};
 pub use link::{Discipline, Link, Offer};
-pub use packet::{Ecn, Packet, PacketKind};
+pub use packet::{Packet, PacketKind};
 pub use pi::PiError;
 pub use pi2::{Pi2, Pi2Config};
 pub use pie::{Pie, PieConfig, PieError};

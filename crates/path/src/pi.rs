@@ -4,7 +4,7 @@
 use lfn_keys::Wrong;
 use lfn_units::Time;
 
-/// What drives the controller.
+/// The parameters of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gains {
     /// Queueing delay wanted.
@@ -132,7 +132,7 @@ impl Controller {
                 Some(_) => self.p == self.most && before.0 == self.most && self.last_s > before.1,
             };
             if stays && self.next <= now {
-                // The updates left to make up change nothing, but for the delay seen last.
+                // The updates left to make up change nothing except the delay seen last.
                 self.next = Time((now.0 / every).saturating_add(1).saturating_mul(every));
                 let last = Time(self.next.0 - every);
                 self.last_s = head.map_or(0.0, |head| last.since(head).as_s());

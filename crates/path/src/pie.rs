@@ -245,7 +245,8 @@ impl Rule for Pie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Ecn, PacketKind};
+    use crate::packet::PacketKind;
+    use lfn_header::Ecn;
     use proptest::prelude::*;
 
     fn pie(config: PieConfig) -> Pie {

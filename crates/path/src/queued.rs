@@ -149,7 +149,7 @@ impl QueuedLink {
         self.queue.reset_counters();
     }
 
-    /// What the queue tells of L4S and Classic packets; `None` if it does not tell them apart.
+    /// L4S and Classic packets in the queue; `None` if it does not tell them apart.
     pub fn classes(&self, now: Time) -> Option<Classes<'_>> {
         self.queue.classes(now)
     }

@@ -95,7 +95,7 @@ pub(crate) trait Rule {
         fifo.pop()
     }
 
-    /// What it tells of L4S and Classic packets, if it tells them apart.
+    /// L4S and Classic packets, if it tells them apart.
     fn classes(&self, now: Time) -> Option<Classes<'_>> {
         let _ = now;
         None

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod accecn;
 mod config;
 mod prefetch;
 mod prr;

@@ -380,7 +380,7 @@ impl LinkState {
         }
     }
 
-    /// What its queue tells of L4S and Classic packets.
+    /// L4S and Classic packets in its queue, if that tells them apart.
     pub fn classes(&self, now: Time) -> Option<Classes<'_>> {
         match &self.server {
             Server::Closed(_) => None,
