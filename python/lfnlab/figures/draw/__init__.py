@@ -85,6 +85,9 @@ def draw(paths: Sequence[Path], request: Request, style: Style = PRESETS["report
             frame, by = routed, LAW_AND_ROUTE
     if kind in ("bar", "box", "cdf"):
         by, panel = settled(frame, tables.factors, x, by, panel, asked=request.by is not None)
+    if kind == "cdf":  # of very many rows: columns that chose colours are free to go
+        needed = dict.fromkeys((y, by, panel, "source", "run"))
+        frame = frame.select(column for column in needed if column in frame.columns)
     canvas = Canvas(frame, x, y, request.z, by, panel, request.log, name in _EVENTS)
     painters: dict[Kind, Callable[[Canvas], tuple[Figure, str]]] = {
         "time": over_time,

@@ -161,7 +161,7 @@ class Canvas:
     def own(self, part: pl.DataFrame, key: tuple[Any, Any]) -> pl.DataFrame:
         """The rows of a part that have one look."""
         for column, value in ((self.by, key[0]), ("source", key[1])):
-            if column and column in part.columns:
+            if column and column in part.columns and not _is_all(part[column], value):
                 part = part.filter(pl.col(column).eq_missing(pl.lit(value)))
         return part
 
@@ -216,6 +216,11 @@ def in_words(frame: pl.DataFrame, column: str | None) -> dict[Any, str]:
         value: text if plain else f"{word} {text}" for value, text in zip(known, texts, strict=True)
     }
     return {value: told.get(value, f"no {word}") for value in values}
+
+
+def _is_all(values: pl.Series, value: Any) -> bool:
+    """Whether a column has this value alone; no copy of its rows is then needed."""
+    return values.n_unique() == 1 and bool(values[0] == value)
 
 
 def _law(by: str | None, value: Any) -> str | None:

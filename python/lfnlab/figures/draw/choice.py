@@ -196,11 +196,17 @@ def selected(
         every = every.filter(*conditions)
     every = every.select(keep)
     frame = every.filter(known)
-    # A name takes 4 bytes a row as a category, 16 as a text.
-    rows = frame.with_columns(
+    # A name takes 4 bytes a row as a category, 16 as a text: of one run at a time.
+    short = (
         cs.string().cast(pl.Categorical),
         (cs.float() - cs.by_name(*finite, require_all=False)).fill_nan(None),
-    ).collect()
+    )
+    parts = [] if traced or AND in name else [part for _, part in tables.parts(name)]
+    if len({tuple(part.collect_schema().items()) for part in parts}) == 1:
+        chosen = (part.filter(*conditions).select(keep).filter(known) for part in parts)
+        rows = pl.concat([part.with_columns(short).collect() for part in chosen])
+    else:
+        rows = frame.with_columns(short).collect()
     if rows.height == 0:
         raise UsageError(_why_empty(tables, name, request))
     return rows, note, _missing(every, finite)

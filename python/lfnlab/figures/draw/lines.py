@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from lfnlab.figures.columns import Axis
     from lfnlab.figures.draw.canvas import Canvas
 
 _MOST_TRACES, _MOST_DOTS, _CURVE_POINTS = 10, 20_000, 400
@@ -219,10 +220,11 @@ def cdf(canvas: Canvas) -> tuple[Figure, str]:
             own = canvas.own(part, key)
             if not own.height:
                 continue
-            runs = own.partition_by("run", maintain_order=True) if "run" in own.columns else [own]
             seen.add(key)
-            samples = [np.sort(axis.of(run)) for run in runs]
-            pooled = np.sort(np.concatenate(samples))
+            samples = _by_run(own, axis)
+            del own
+            pooled = np.concatenate(samples)
+            pooled.sort()
             at = np.unique(pooled[np.linspace(0, pooled.size - 1, _CURVE_POINTS).astype(int)])
             shares = np.array([np.searchsorted(s, at, side="right") / s.size for s in samples])
             look = {**look, "label": None, "markevery": max(1, at.size // 6), "markersize": 3.5}
@@ -244,6 +246,18 @@ def cdf(canvas: Canvas) -> tuple[Figure, str]:
     axis_labels(figure, grid, axis.label, "share of samples")
     canvas.legend(figure, looks, seen)
     return figure, _of_runs(sizes)
+
+
+def _by_run(rows: pl.DataFrame, axis: Axis) -> list[NDArray[np.float64]]:
+    """The values of each run on an axis, by size."""
+    if "run" not in rows.columns:
+        return [np.sort(axis.of(rows))]
+    spells = rows["run"].rle().struct.unnest()  # the rows of a run stand together
+    parts = np.split(axis.of(rows), np.cumsum(spells["len"].to_numpy())[:-1])
+    runs: dict[str, list[NDArray[np.float64]]] = {}
+    for name, part in zip(spells["value"], parts, strict=True):
+        runs.setdefault(name, []).append(part)
+    return [np.sort(np.concatenate(own) if len(own) > 1 else own[0]) for own in runs.values()]
 
 
 def _of_runs(sizes: set[int]) -> str:
