@@ -141,7 +141,10 @@ def _time_to_share(view: View) -> Iterator[Row]:
     bin_s = view.window_s or max(view.scales((1.0,), 1), default=0.0)
     if not bin_s or len(view.flows) < 2:
         return
-    t, numbers, x = metrics.goodput_matrix(view.every_sample, bin_s, end_s=view.last_s)
+    _, window = view.lives(view.flows)
+    if bin_s > window["end_s"]:
+        return
+    t, numbers, x = metrics.goodput_matrix(view.every_sample, bin_s, end_s=window["end_s"])
     there = ~np.isnan(x)
     mean = np.nansum(x, axis=0) / np.maximum(there.sum(axis=0), 1)
     lives = {
