@@ -267,6 +267,12 @@ def draw(
         raise UsageError(
             f"figure {name} shows means over runs, not one run; allowed: {', '.join(over_time)}"
         )
+    if results.groups and not isinstance(entry, Means):
+        means_of = [other for other in FIGURES if isinstance(FIGURES[other], Means)]
+        raise UsageError(
+            f"--by: figure {name} shows samples over time, no groups; "
+            f"allowed: {', '.join(means_of)}"
+        )
     some = plot.some(plot.first_seed(results), MOST_TRACED) if run is None else [run]
     with applied(style):
         made = entry.draw(results, some)

@@ -214,6 +214,7 @@ def test_a_named_figure_has_the_rows_and_results_that_are_asked_for(
     text = (tmp_path / "both.svg").read_text()
     assert "result three" in text
     assert "result other" in text
-    assert "allowed beside it: --where" in lfn.refuses(
-        "plot", three.root, "--figure", "goodput", "--by", "law"
-    )
+    said = lfn.refuses("plot", three.root, "--figure", "goodput", "--panel", "law")
+    assert "allowed beside it: --by, --where" in said
+    said = lfn.refuses("plot", three.root, "--figure", "cwnd", "--by", "rtt")
+    assert "--by: figure cwnd shows samples over time, no groups; allowed: goodput" in said
