@@ -1,5 +1,9 @@
 //! Files of any bytes are read or refused, in bounded time and memory, and no number is impossible.
 
+use std::io::Write;
+
+use flate2::write::GzEncoder;
+use flate2::Compression;
 use lfn_capture::{read, Error};
 use proptest::prelude::*;
 
@@ -91,6 +95,32 @@ fn packet() -> impl Strategy<Value = Packet> {
 }
 
 proptest! {
+    #[test]
+    fn a_packed_file_is_read_up_to_a_cut_or_damage(
+        packets in prop::collection::vec(packet(), 1..100),
+        part in 0.0..1.0,
+        flipped: Option<u8>,
+    ) {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(&pcap(&packets)).unwrap();
+        let packed = packed.finish().unwrap();
+        let at = (packed.len() as f64 * part) as usize;
+        let file = match flipped {
+            None => packed[..at].to_vec(),
+            Some(bits) => packed.iter().enumerate().map(|(n, x)| if n == at { x ^ bits } else { *x }).collect(),
+        };
+        let is_whole = file == packed;
+        match read(&file[..], STEP_NS, |_| true) {
+            Ok(found) => {
+                prop_assert!(found.packets <= packets.len() as u64 || found.stopped.is_some());
+                prop_assert!(!is_whole || found.stopped.is_none());
+            }
+            Err(error) => prop_assert!(
+                matches!(error, Error::NoData(_) | Error::Foreign | Error::Empty | Error::Link(_)), "{}", error
+            ),
+        }
+    }
+
     #[test]
     fn any_segments_give_possible_numbers(packets in prop::collection::vec(packet(), 0..300)) {
         let file = pcap(&packets);
