@@ -69,7 +69,7 @@ impl Rule for Blue {
             return Err(full);
         }
         match draw() < self.probability {
-            true if self.config.ecn && arrival.packet.ect => Ok(true),
+            true if self.config.ecn && arrival.packet.ecn.is_capable() => Ok(true),
             true => Err(DropReason::Early),
             false => Ok(false),
         }
