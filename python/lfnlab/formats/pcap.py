@@ -34,7 +34,8 @@ The link type is Ethernet where packets have 14 bytes of framing (today's Linux)
 they have none (the papers' ns-2). Each link is an interface.
 
 Formats: pcapng (IETF draft-ietf-opsawg-pcapng: section header, interface description, enhanced
-packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 3168 and 9331 (ECN).
+packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 3168 and 9331
+(ECN).
 """
 
 from __future__ import annotations
