@@ -107,11 +107,18 @@ impl RateSampler {
     fn grow(&mut self, una: u64, nxt: u64) {
         let old = std::mem::take(&mut self.sent);
         // Room for a quarter more: windows of laws with delivery rates are among the largest.
-        self.sent = vec![Sent::default(); ((nxt - una) * 5 / 4).max(16) as usize];
-        for seq in una..nxt.min(una + old.len() as u64) {
-            let at = self.at(seq);
-            self.sent[at] = old[(seq % old.len() as u64) as usize];
-        }
+        let capacity = ((nxt - una) * 5 / 4).max(16);
+        let first = una % capacity;
+        // Each place is written once.
+        let place = |at: u64| {
+            let ahead = if at >= first { at - first } else { at + capacity - first };
+            if ahead < old.len() as u64 {
+                old[((una + ahead) % old.len() as u64) as usize]
+            } else {
+                Sent::default()
+            }
+        };
+        self.sent = (0..capacity).map(place).collect();
     }
 
     /// Marks samples as app-limited until all segments in flight are delivered: their rate is not the path's.

@@ -449,7 +449,9 @@ impl Sender {
         let marked = ack.flags.has(AckFlags::ECE);
         if self.state != State::Open || self.board.dirty() || marked || self.timers.probe_end.is_some() {
             starts = self.control.cwnd < self.control.ssthresh;
-            self.show_delivered(outcome, seen);
+            if self.is_watched() {
+                self.show_delivered(outcome.is_plain(), seen);
+            }
             self.on_dubious(now, ack, outcome, seen);
         }
         seen.inflight = self.board.in_flight() as u32;
@@ -464,7 +466,9 @@ impl Sender {
     fn update_window(&mut self, now: Time, outcome: &Outcome, seen: &mut Ack, starts: bool) {
         let (delivered, advanced) = (outcome.delivered, seen.acked > 0);
         let Some(mut law) = self.law.window() else {
-            self.show_delivered(outcome, seen);
+            if self.is_watched() {
+                self.show_delivered(outcome.is_plain(), seen);
+            }
             let last = || (advanced && delivered > 0).then(|| self.board.una() - 1);
             let newest = outcome.newest.map(|(_, seq)| seq).or_else(last);
             return self.steer(now, seen, newest);
@@ -542,7 +546,7 @@ impl Sender {
         if law.on_control(seen, &rate, &mut self.control) & CONTROL_APP_LIMITED != 0 {
             sampler.mark_app_limited(in_flight);
         }
-        if seen.newly_delivered > 0 && self.reduces_gradually() {
+        if self.reduces_gradually() && seen.newly_delivered > 0 {
             // The window that the controller asks for is the one at the end.
             self.control.ssthresh = self.control.cwnd;
             self.reduce(seen.newly_delivered.into(), seen.acked > 0 && seen.newly_lost == 0);
@@ -552,24 +556,24 @@ impl Sender {
     /// Whether an episode of a controller is under way in which PRR sets the window: one that is told of packets, and does
     /// not pace. Its window alone would let all that is found lost leave again in one burst.
     fn reduces_gradually(&self) -> bool {
-        matches!(self.state, State::Cwr | State::Recovery)
+        self.is_watched()
+            && matches!(self.state, State::Cwr | State::Recovery)
             && self.config.reduction == Reduction::Prr
             && self.control.pacing_Bps == 0
-            && self.is_watched()
     }
 
     /// Whether the law is a controller that is told of packets.
+    #[inline(always)]
     fn is_watched(&self) -> bool {
         self.rate.as_ref().is_some_and(|rate| rate.watched)
     }
 
     /// Shows each packet that an ACK delivered to a law that looks at packets, once: before losses, if there may be some.
     #[cold]
-    fn show_delivered(&mut self, outcome: &Outcome, seen: &Ack) {
-        let Some(sampler) = self.rate.as_mut().filter(|sampler| sampler.watched) else { return };
+    fn show_delivered(&mut self, plain: bool, seen: &Ack) {
+        let Some(sampler) = &mut self.rate else { return };
         let Some(law) = self.law.controller().and_then(|law| law.packets()) else { return };
         let una = self.board.una();
-        let plain = outcome.newest.is_none() && outcome.oldest_sent.is_some();
         let first = if plain { (una - u64::from(seen.acked)).max(sampler.shown) } else { una };
         sampler.shown = una;
         for seq in (first..una).chain(self.board.take_delivered_log()) {

@@ -50,6 +50,13 @@ pub(crate) struct Outcome {
     pub repeated: bool,
 }
 
+impl Outcome {
+    /// Whether it is of an ACK that only moved the cumulative one over segments that were sent once.
+    pub fn is_plain(&self) -> bool {
+        self.newest.is_none() && self.oldest_sent.is_some()
+    }
+}
+
 /// Segments that one look for losses found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Losses {

@@ -164,6 +164,19 @@ impl Sender {
         }
     }
 
+    /// Shows a packet that leaves to a law that looks at packets.
+    #[cold]
+    fn show_sent(&mut self, now: Time, seq: u64, in_flight: u64) {
+        let Some(sampler) = &self.rate else { return };
+        let Some(law) = self.law.controller().and_then(|law| law.packets()) else { return };
+        self.report.observe(now, self.control.cwnd);
+        let reduced = self.control.cwnd;
+        law.on_sent(now.as_ns(), &sampler.packet(seq), in_flight, &mut self.control);
+        if self.reduces_gradually() {
+            self.control.cwnd = reduced;
+        }
+    }
+
     /// Records a sent segment for the rate sampler and the pacer.
     #[cold]
     fn time_sending(&mut self, now: Time, seq: u64, retransmission: bool) {
@@ -180,13 +193,9 @@ impl Sender {
                 }
             }
             if sampler.watched {
-                if let Some(law) = self.law.controller().and_then(|law| law.packets()) {
-                    self.report.observe(now, self.control.cwnd);
-                    let reduced = self.control.cwnd;
-                    law.on_sent(now.as_ns(), &sampler.packet(seq), window.in_flight, &mut self.control);
-                    if self.reduces_gradually() {
-                        self.control.cwnd = reduced;
-                    }
+                self.show_sent(now, seq, window.in_flight);
+                if self.control.pacing_Bps == 0 && !self.config.pacing {
+                    return;
                 }
             }
         }
@@ -194,12 +203,6 @@ impl Sender {
             if !retransmission {
                 self.pacer.count_in_block(now, self.rtt.srtt_ns(), &self.control);
             }
-            return;
-        }
-        if self.rate.as_ref().is_some_and(|rate| rate.watched)
-            && self.control.pacing_Bps == 0
-            && !self.config.pacing
-        {
             return;
         }
         let own = self.rate.is_none() && self.control.pacing_Bps != 0;
