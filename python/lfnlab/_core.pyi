@@ -25,6 +25,7 @@ __all__ = [
     "UdtPlan",
     "Unavailable",
     "card",
+    "describe_controller",
     "document",
     "drive",
     "fluid",

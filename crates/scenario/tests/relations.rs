@@ -99,7 +99,8 @@ const RELATIONS: [(&str, &[&str], Other); 21] = [
     ),
     ("UDP that sends nothing", &["udp[", "events", "memory."], silent),
     ("breakers that never trip", EFFORT, no_breakers),
-    ("limits out of reach", &[], no_limits),
+    // The summary of a flow says its stop.
+    ("limits out of reach", &["stop_s"], no_limits),
     ("goodput without a warm-up", SINCE_WARMUP, without_warmup),
 ];
 
