@@ -158,7 +158,7 @@ def page(table: pl.DataFrame, stamp: str) -> str:
 # L4S: Prague beside CUBIC
 
 A flow of Prague, whose packets are ECT(1), and a flow of CUBIC without ECN share a link with the
-queue [`dualpi2`](scenario.md#dualpi2-pi2-and-ce_threshold) (RFC 9332) with its default parameters
+queue [`dualpi2`](scenario.md#queues) (RFC 9332) with its default parameters
 and room for {BUFFER_S * 1e3:.0f} ms. Both start in the first second and have the same base RTT; of
 300 s the last 200 count. The queue knows no flows: by its marks and drops alone each should get
 half of the link. Means over {SEEDS} seeds, which differ by the starts only.

@@ -56,7 +56,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl|polars)\..*"),
     (
         "py:class",
-        r"lfnlab\.(analysis\.(measure\.view\.Newcomer|table\.Table)|experiment\.executor\.Backend|results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
+        r"lfnlab\.(analysis\.(measure\.view\.Newcomer|table\.Table)|metrics\.tables\.Samples|experiment\.executor\.Backend|results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
     ),
     (
         "py:class",

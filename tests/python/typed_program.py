@@ -143,7 +143,7 @@ def main(out: Path) -> None:
     assert_type(info, LawInfo)
     assert info in laws()
     for scenario in scenarios():
-        assert_type(scenario.check().flows[0].rtt, str | None)
+        assert_type(scenario.check().flows[0].rtt, str | tuple[str, ...] | None)
         assert_type(scenario.predict()["events"], int)
     base = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="1s")
     with warnings.catch_warnings():

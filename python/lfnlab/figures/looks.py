@@ -108,7 +108,8 @@ def _free(
         free = [place for place in range(len(_DASHES)) if place not in places]
         if free:
             markers = dict.fromkeys((marker, *_MARKERS))
-            own = next(m for m in markers if m not in [other.marker for other in near])
+            worn = [other.marker for other in near]
+            own = next((one for one in markers if one not in worn), marker)
             return Look(ink, _DASHES[free[0]], own, _HATCHES[free[0]])
     place = len(taken) % len(_DASHES)
     return Look(color, _DASHES[place], marker, _HATCHES[place])

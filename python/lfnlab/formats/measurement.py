@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import math
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -200,7 +201,11 @@ def store(measurement: Measurement, directory: Path) -> None:
             "command": provenance.command(),
         }
         if measurement.summary.get("anonymous"):
-            said |= {"host": None, "command": f"lfn import {measurement.summary['name']}"}
+            said |= {
+                "host": None,
+                "system": platform.system(),
+                "command": f"lfn import {measurement.summary['name']}",
+            }
         # Last: what is cut before is found damaged.
         files["provenance.json"] = recorded(said, files)
         for name, data in files.items():

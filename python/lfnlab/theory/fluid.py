@@ -378,7 +378,9 @@ def sawtooth_at_loss(
             [law], [rtt_s], [window], _MOST_EPOCHS, least_rtt=least, packets_to_loss=1 / loss
         )
         if not _falls(course):
-            raise LawError(f'"{law}" has no response function: losses do not reduce its window')
+            raise LawError(
+                f'"{law}" has no response function: losses of the fluid do not reduce its window'
+            )
         return _sawtooth(law, course, math.nan)
 
     def lost(now: Sequence[Sender]) -> list[Sender]:

@@ -80,7 +80,10 @@ def test_the_code_grows_back_as_fast_as_the_closed_form(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_law_has_an_answer(name: str, lfn: Lfn) -> None:
-    """From every command; none where losses end no growth, and the command says so."""
+    """From every command; none where losses end no growth, and the command says so.
+
+    Prague reduces its window at an ACK behind the loss, which the fluid does not have.
+    """
 
     def told(*arguments: str) -> Any:
         return json.loads(lfn("theory", *arguments, "--law", name, "--json"))
@@ -88,7 +91,7 @@ def test_every_law_has_an_answer(name: str, lfn: Lfn) -> None:
     path = ("--rate", "20Mbit/s")
     window = told("response", "--loss", "1e-4")["mean_window_segments"][name]["sawtooth"]
     recovery_s = told("recovery", *path)["recovery_s"][name]
-    answers = law(name).family != "rate" and name not in ("copa", "udt")
+    answers = law(name).family != "rate" and name not in ("copa", "udt", "prague")
     assert (window is not None) == answers
     assert (recovery_s > 0) == (answers or name == "udt")
     tooth = told("sawtooth", *path)["laws"][name]
@@ -114,7 +117,8 @@ def test_variants_and_pairs(lfn: Lfn) -> None:
 
 def test_what_losses_do_not_answer(lfn: Lfn) -> None:
     with pytest.raises(
-        LawError, match='"copa" has no response function: losses do not reduce its window'
+        LawError,
+        match='"copa" has no response function: losses of the fluid do not reduce its window',
     ):
         theory.response("copa", 1e-4, RTT_S, 0.8)
     with pytest.raises(LawError, match="bbr: the window of flow 0 grows past 33554432 segments"):

@@ -77,7 +77,7 @@ class View:
     by: tuple[str, ...] = ("law",)
 
     def named(self, flow: FlowSummary) -> str:
-        """The group of a flow in words: its values of :attr:`by`."""
+        """The group of a flow in words: its values of ``by``."""
         place = self._places[flow["id"]]
         return ", ".join(self.run.properties[key][place] for key in self.by)
 
@@ -242,7 +242,7 @@ class View:
         return [(start, end) for start, end in spells if start < end]
 
     def by_law(self) -> Iterator[tuple[str, list[FlowSummary]]]:
-        """Flows by law, or in the groups of :attr:`by`, in the order of the flows."""
+        """Flows by law, or in the groups of ``by``, in the order of the flows."""
         groups: dict[str, list[FlowSummary]] = {}
         for flow in self.flows:
             groups.setdefault(self.named(flow), []).append(flow)
