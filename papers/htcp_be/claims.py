@@ -22,6 +22,7 @@ from lfnlab.papers.paper import (
     judged,
     signed,
     studies,
+    tried,
 )
 from lfnlab.statistics import Interval, interval, paired
 
@@ -61,6 +62,7 @@ def reproduce(settings: Mapping[str, Any], execute: Execute) -> Reproduction:
         CLAIMS,
         by="what the paper does not say",
         constant=[h7(response)],
+        causes=tried(settings, execute, study_of, CLAIMS),
         figures=figures(study),
         tables={},
         traced=[
