@@ -179,7 +179,8 @@ def tried(
     """Claims again with a suspected cause added or removed, by what that is.
 
     The table ``causes`` of the settings has for each its ``claims``, the factors of the ``runs``
-    that they need, and the ``settings`` that differ from those of ``shorter``.
+    that they need, and the ``settings`` that differ from those of ``shorter``. With ``suspected =
+    false`` it is no cause, but a setting of the paper that the reference point does not have.
     """
     shorter, made = nested(settings, settings.get("shorter", {})), {}
     for name, own in settings.get("causes", {}).items():

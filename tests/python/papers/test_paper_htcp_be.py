@@ -64,7 +64,7 @@ def test_figures_hold_what_they_draw(tiny: Reproduction) -> None:
 
 def test_full_and_quick_take_the_same_path() -> None:
     full, quick = (tomllib.loads((ROOT / f"{n}.toml").read_text()) for n in ("full", "quick"))
-    assert set(full) - {"linux", "draws"} == set(quick)
+    assert set(full) - {"causes", "draws", "linux"} == set(quick)
     assert set(quick["variants"]) <= set(full["variants"])
     assert full["laws"] == quick["laws"]
     assert full["levels"] == quick["levels"] == [0, 1, 2, 3]
@@ -82,7 +82,12 @@ def test_accepted_findings_name_every_claim() -> None:
             for claim in CLAIMS
             if claim != "H7"
         ]
-        assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names])
+        again = [
+            f"{claim} with {cause}"
+            for cause, own in settings.get("causes", {}).items()
+            for claim in own["claims"]
+        ]
+        assert sorted(expected[size]["findings"]) == sorted([*CLAIMS, *names, *again])
 
 
 def test_the_page_is_that_of_the_accepted_findings() -> None:
