@@ -1,4 +1,4 @@
-//! The structs of `controller.h`; `tests/loaded.rs` compares their layouts.
+//! The structs of `controller.h`; `tests/layout.rs` compares their layouts.
 
 use std::ffi::{c_char, c_void};
 

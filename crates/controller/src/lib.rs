@@ -296,8 +296,8 @@ impl Controller for Foreign {
             delivered_bytes: of(ack.delivered),
             rate_bytes: of(rate.delivered.saturating_sub(rate.prior_delivered)),
             rate_interval_ns: rate.interval_ns,
-            acked_bytes: ack.newly_delivered * self.packet_bytes,
-            lost_bytes: ack.newly_lost * self.packet_bytes,
+            acked_bytes: ack.newly_delivered.saturating_mul(self.packet_bytes),
+            lost_bytes: ack.newly_lost.saturating_mul(self.packet_bytes),
             ce_packets: ack.ce,
             flags: flag(ack.flags & ACK_CWND_LIMITED != 0, c::ACK_WINDOW_LIMITED)
                 | flag(ack.flags & ACK_ROUND_START != 0, c::ACK_ROUND_START)

@@ -1,6 +1,6 @@
 //! `src/interface.rs` has the layout of `controller.h`, which this test compiles.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the layout alone is compared")]
 #[path = "../src/interface.rs"]
 mod interface;
 

@@ -111,7 +111,7 @@ pub trait PacketLaw {
     /// A packet leaves; `in_flight` segments with it.
     fn on_sent(&mut self, now_ns: u64, packet: &Packet, in_flight: u64, control: &mut Control);
 
-    /// An ACK delivered a packet, each once, in the order of their segments.
+    /// An ACK delivered a packet, each once.
     fn on_delivered(&mut self, ack: &Ack, packet: &Packet, control: &mut Control);
 
     /// A packet is found lost.
