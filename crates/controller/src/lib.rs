@@ -53,9 +53,16 @@ impl fmt::Display for Fault {
     }
 }
 
+type Create = unsafe extern "C" fn(*const c::Config, *mut c::Control) -> *mut c_void;
+type Destroy = unsafe extern "C" fn(*mut c_void);
+type OnAck = unsafe extern "C" fn(*mut c_void, *const c::Ack, *mut c::Control);
+
 /// A loaded shared object. Its functions live as long as the library does.
 struct Loaded {
     functions: &'static c::Controller,
+    create: Create,
+    destroy: Destroy,
+    ack: OnAck,
     name: String,
     _library: Library,
 }
@@ -109,7 +116,11 @@ pub fn load(path: &Path, source: String) -> Result<Prototype, Error> {
         let one = one.ok_or_else(|| refused(format!("values[{place}] is no text")))?;
         probes.push(Probe { name: one.into(), scale: PROBE_SCALE });
     }
-    let loaded = Arc::new(Loaded { functions, name: name.clone(), _library: library });
+    let (Some(create), Some(destroy), Some(ack)) = (functions.create, functions.destroy, functions.ack)
+    else {
+        return Err(refused("create, destroy or ack is NULL".into()));
+    };
+    let loaded = Arc::new(Loaded { functions, create, destroy, ack, name: name.clone(), _library: library });
     let build = move |config: &Config, control: &mut Control| {
         BoxedLaw::Controller(Box::new(Foreign::new(Arc::clone(&loaded), config, control))).into()
     };
@@ -135,7 +146,7 @@ unsafe impl Send for Foreign {}
 impl Drop for Foreign {
     fn drop(&mut self) {
         // SAFETY: `state` came from `create`, and is not used again.
-        unsafe { (self.loaded.functions.destroy)(self.state) }
+        unsafe { (self.loaded.destroy)(self.state) }
     }
 }
 
@@ -156,7 +167,7 @@ impl Foreign {
         };
         // SAFETY: the arguments live through the call and have the layout of controller.h, which a test compares; so
         // for every call below.
-        let state = unsafe { (loaded.functions.create)(&told, &mut decided) };
+        let state = unsafe { (loaded.create)(&told, &mut decided) };
         if state.is_null() {
             fail(&loaded.name, "create", config.now_ns, "returned NULL");
         }
@@ -307,7 +318,7 @@ impl Controller for Foreign {
         };
         self.now_ns = ack.now_ns;
         // SAFETY: see `new`.
-        unsafe { (self.loaded.functions.ack)(self.state, &told, &mut self.control) };
+        unsafe { (self.loaded.ack)(self.state, &told, &mut self.control) };
         self.decide("ack", control);
         0
     }

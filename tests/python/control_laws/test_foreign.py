@@ -212,6 +212,7 @@ def test_a_controller_that_draws_from_the_system_is_refused(tmp_path: Path) -> N
         ({"= LFN_CONTROLLER_VERSION": "= 9"}, "version 9; controller.h, version 1"),
         ({'.name = "mine"': '.name = "my law"'}, 'name "my law"; allowed: a letter, then letters'),
         ({".value_count = 1": ".value_count = 9"}, "value_count 9; allowed: at most 8"),
+        ({".destroy = free,": ".destroy = NULL,"}, "create, destroy or ack is NULL"),
         ({'.name = "mine"': '.name = "cubic"'}, "cubic is a law of the registry"),
         ({"return &controller": "abort(); return &controller"}, "its process: signal SIGABRT"),
         ({"*lfn_controller(void)\n{": "*other(void)\n{"}, "no function lfn_controller"),
