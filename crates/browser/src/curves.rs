@@ -177,14 +177,14 @@ fn probes(tables: &Tables, flows: &[u32], place: impl Fn(f64) -> usize) -> Vec<V
     found.into_iter().map(|of_flow| of_flow.into_values().collect()).collect()
 }
 
-/// Payload acknowledged in each bin, per second; none before the flow begins.
+/// Payload that arrived in each bin, per second; none before the flow begins.
 fn goodput(tables: &Tables, rows: &[usize], ends_s: &[f64], bin_s: f64) -> Vec<Option<f64>> {
     let flows = &tables.flows;
     let (mut next, mut before, mut has_begun) = (0, 0, false);
     let bin = |&end_s: &f64| {
         let mut now = before;
         while next < rows.len() && flows.t_s[rows[next]] <= end_s + 1e-9 {
-            now = flows.delivered_bytes[rows[next]];
+            now = flows.arrived_bytes[rows[next]];
             has_begun = true;
             next += 1;
         }

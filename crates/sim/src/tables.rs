@@ -29,8 +29,11 @@ tables! {
         rtt_s: f64, "s";
         /// Segments in the network, as the sender estimates (RFC 6675 pipe).
         inflight_seg: u32, "segments";
-        /// Payload that arrived and was acknowledged since the flow began.
+        /// Payload acknowledged since the flow began: what arrived in order.
         delivered_bytes: u64, "B";
+        /// Payload that arrived since the flow began, in order or not: what is acknowledged also selectively (SACK).
+        /// Over UDT, whose ACKs are cumulative, what its receiver has.
+        arrived_bytes: u64, "B";
         /// Segments sent again, since the flow began.
         retransmits: u64, "segments";
         /// Congestion state of the sender.

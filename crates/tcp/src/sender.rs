@@ -193,6 +193,11 @@ impl Sender {
         self.board.una()
     }
 
+    /// Segments above [`una`](Sender::una) that are acknowledged selectively; without SACK, duplicate ACKs.
+    pub fn sacked(&self) -> u64 {
+        self.board.sacked_out()
+    }
+
     /// The next new segment.
     pub fn nxt(&self) -> u64 {
         self.board.nxt()

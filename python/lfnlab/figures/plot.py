@@ -432,11 +432,15 @@ def cwnd_series(run: Run) -> Iterator[Series]:
 
 
 def goodput_series(run: Run, unit_bps: float = 1e6) -> Iterator[Series]:
-    """Goodputs of the flows in bins of 1 s, by default in Mbit/s; of a measurement in its own."""
+    """Goodputs of the flows in bins of 1 s, by default in Mbit/s; of a measurement in its own.
+
+    Data count when they arrive. In a table without arrivals they count in order.
+    """
     if run.is_measured:
         return _flow_series(run, run.table("goodput"), "goodput_bps", unit_bps)
-    flows = run.table("flows", ("t_s", "flow", "delivered_bytes"))
-    return _flow_series(run, goodput_bins(flows), "goodput_bps", unit_bps)
+    bins = goodput_bins(run.table("flows", ("t_s", "flow", "delivered_bytes", "arrived_bytes")))
+    known = bins["arrival_bps"].fill_null(bins["goodput_bps"])
+    return _flow_series(run, bins.with_columns(goodput_bps=known), "goodput_bps", unit_bps)
 
 
 def measured_series(run: Run, column: str, scale: float) -> Iterator[Series]:

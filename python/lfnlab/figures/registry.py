@@ -224,8 +224,7 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
     "queue": Traces("Queues", "queue (packets)", plot.queue_series, "queues"),
     "cwnd": Traces("Congestion windows", "congestion window (segments)", plot.cwnd_series, "flows"),
     "rate": Traces(
-        "Goodput over time. What is released in order when a loss is repaired counts in the bin of "
-        "its release, which can exceed the link's rate",
+        "Goodput over time. Data count when they arrive, in order or not",
         "goodput in 1-s bins ({unit})",
         plot.goodput_series,
         "flows",

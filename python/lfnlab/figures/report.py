@@ -208,8 +208,8 @@ def _traces(traces: Views) -> str:
         '<p class="dim"><span class="on-screen">Drag to zoom in time; double-click shows all '
         "again. A name hides its trace and shows it again. The trace next to the pointer stands "
         "out. </span>Thinned for display: each pair of points is the smallest and the largest "
-        "value of its interval. The tables hold every sample. Goodput counts what is released in "
-        "order when a loss is repaired in the bin of its release, which can exceed the link's rate."
+        "value of its interval. The tables hold every sample. Goodput counts data when they "
+        "arrive, in order or not."
         f"{_CHANGES if changes else ''}</p>"
     )
 

@@ -68,32 +68,48 @@ def goodput(
 def goodput_bins(
     flows: pl.DataFrame, *, bin_s: float = 1.0, start_s: float = 0.0, end_s: float | None = None
 ) -> pl.DataFrame:
-    """Goodput of each flow in bins of ``bin_s`` seconds, from its counter of delivered bytes.
+    """Goodput of each flow in bins of ``bin_s`` seconds, from its counters of bytes.
+
+    What waits behind a lost segment is released at its repair, so goodput in order can exceed the
+    rate of the link in a bin. Arrivals count in the bin in which they arrive.
 
     Args:
-        flows: the table ``flows`` of a run (columns t_s, flow, delivered_bytes).
+        flows: the table ``flows`` of a run (columns t_s, flow, delivered_bytes; arrived_bytes).
         bin_s: width of a bin; a multiple of the sampling grid.
         start_s: start of the first bin.
         end_s: no bin reaches beyond it; default the last sample.
 
     Returns:
-        Columns flow, t_s (end of the bin), goodput_bps; no row for a flow without a whole bin.
+        Columns flow, t_s (end of the bin), goodput_bps, arrival_bps (null of a flow without
+        arrived_bytes); no row for a flow without a whole bin.
     """
     import polars as pl
 
     need_columns("flows", flows, "t_s", "flow", "delivered_bytes")
     positive("bin_s", bin_s)
-    schema = {"flow": pl.UInt32, "t_s": pl.Float64, "goodput_bps": pl.Float64}
+    schema = {
+        "flow": pl.UInt32,
+        "t_s": pl.Float64,
+        "goodput_bps": pl.Float64,
+        "arrival_bps": pl.Float64,
+    }
     found: dict[str, list[Floats]] = {name: [np.empty(0)] for name in schema}
-    for flow, part in by_flow(flows.select("t_s", "flow", "delivered_bytes")).items():
+    counters = {"goodput_bps": "delivered_bytes", "arrival_bps": "arrived_bytes"}
+    known = {name: of for name, of in counters.items() if of in flows.columns}
+    for flow, part in by_flow(flows.select("t_s", "flow", *known.values())).items():
         t = part["t_s"].to_numpy()
         ends = bin_ends(bin_s, start_s, t[-1] if end_s is None else end_s)
         found["flow"].append(np.full(ends.size, float(flow)))
         found["t_s"].append(ends)
-        delivered = part["delivered_bytes"].to_numpy()
-        found["goodput_bps"].append(goodputs_of(t, delivered, ends, bin_s, start_s))
+        for name in counters:
+            if name in known and not part[known[name]].null_count():
+                values = part[known[name]].to_numpy()
+                found[name].append(goodputs_of(t, values, ends, bin_s, start_s))
+            else:
+                found[name].append(np.full(ends.size, math.nan))
     columns = {name: np.concatenate(parts) for name, parts in found.items()}
-    return pl.DataFrame(columns).cast(schema)  # type: ignore[arg-type]
+    frame = pl.DataFrame(columns).cast(schema)  # type: ignore[arg-type]
+    return frame.with_columns(pl.col("arrival_bps").fill_nan(None))
 
 
 def goodput_matrix(

@@ -268,7 +268,7 @@ def _packets(packets: np.ndarray, resolved: Mapping[str, Any]) -> pl.DataFrame:
     for one in virtual_hosts.connections(resolved):
         data, acks = network.routes(one.flow)
         ends = (places[name] for name in (data[0], data[-1], acks[0], acks[-1]))
-        mss = round(parse(one.flow["packet"], BYTES)) - virtual_hosts.HEADERS_BYTES
+        mss = virtual_hosts.mss_bytes(one.flow)
         is_reverse = network.is_dumbbell and one.flow["direction"] == "reverse"
         tapped.append(captured.Tapped(mss, is_reverse, *ends))
     links = [places[name] for name in capture["links"]]
@@ -344,19 +344,24 @@ def _found(ran: Ran, plan: dict[str, Any]) -> dict[str, Any]:
 
 def _watched(one: Connection, columns: Mapping[str, np.ndarray], plan: dict[str, Any]) -> Any:
     flow = sock_diag.Flow(one.number, plan["flows"][one.number] | {"size_bytes": one.size_bytes})
-    names = ("ca", "unacked", "lost", "rtt_us", "ssthresh", "cwnd", "total_retrans", "bytes_acked")
+    names = (
+        *("ca", "unacked", "sacked", "lost", "rtt_us", "ssthresh", "cwnd"),
+        *("total_retrans", "bytes_acked"),
+    )
     wanted = [columns[name].astype(np.int64).tolist() for name in names] if columns else []
     more = [columns[name].tolist() for name in ("pacing", "minrtt_us", "t_us")] if columns else []
+    mss = virtual_hosts.mss_bytes(one.flow)
     warmup_us, paced = plan["warmup_s"] * 1e6, plan["flows"][one.number]["paced"]
-    for state, unacked, lost, srtt, ssthresh, cwnd, again, acked, pacing, least, t_us in zip(
+    for state, unacked, sacked, lost, srtt, limit, cwnd, again, acked, pacing, least, t_us in zip(
         *wanted, *more, strict=True
     ):
         seen = {
             "state": state,
             "unacked": unacked,
+            "sacked_bytes": sacked * mss,
             "lost": lost,
             "srtt_us": srtt,
-            "ssthresh": ssthresh,
+            "ssthresh": limit,
             "cwnd": cwnd,
             "retransmits": again,
             # Linux keeps a rate for flows that are not paced, too.
@@ -378,6 +383,7 @@ _SUMMED = (
     "ssthresh_seg",
     "inflight_seg",
     "delivered_bytes",
+    "arrived_bytes",
     "retransmits",
     "pacing_bps",
 )

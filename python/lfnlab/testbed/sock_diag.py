@@ -88,6 +88,7 @@ def fields(tcp_info: bytes) -> Info:
     return {
         "state": found[1],
         "unacked": words[4],
+        "sacked_bytes": words[5] * words[2],
         "lost": words[6],
         "srtt_us": words[15],
         "ssthresh": words[17],
@@ -146,6 +147,7 @@ class Flow:
                     "srtt_s": seen["srtt_us"] * 1e-6,
                     "inflight_seg": seen["unacked"],
                     "delivered_bytes": seen["acked_bytes"],
+                    "arrived_bytes": seen["acked_bytes"] + seen["sacked_bytes"],
                     "retransmits": seen["retransmits"],
                     "state": seen["state"],
                     # All ones: not paced.

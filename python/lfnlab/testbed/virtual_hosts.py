@@ -113,18 +113,23 @@ def receive_window_bytes(flow: Mapping[str, Any], need: Need) -> int | None:
         return said
     if receive_buffer_bytes(need) == USUAL_BUFFER_BYTES:
         return None
-    mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
+    mss = mss_bytes(flow)
     share = 256 * mss // (mss + SEGMENT_OVERHEAD_BYTES)
     if share <= 128:
         return LARGEST_BUFFER_BYTES // 2
     return LARGEST_WINDOW_BYTES + (share - 128) * (USUAL_BUFFER_BYTES >> 8)
 
 
+def mss_bytes(flow: Mapping[str, Any]) -> int:
+    """Payload of a full segment of a flow, as the resolved scenario has the flow."""
+    return round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
+
+
 def window_bytes(flow: Mapping[str, Any]) -> int | None:
     """The whole segments of its receive window; None if TCP's own is the smaller."""
     if (said := flow.get("receive_window")) is None:
         return None
-    mss = round(parse(flow["packet"], BYTES)) - HEADERS_BYTES
+    mss = mss_bytes(flow)
     if "packets" in said:
         segments = int(float(said.partition(" ")[0]))
     else:

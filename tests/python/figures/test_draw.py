@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from matplotlib.colors import to_hex
 
-from lfnlab import Case, Scenario, _core, dumbbell, execute, law, metrics
+from lfnlab import Case, Scenario, _core, compare, dumbbell, execute, law, metrics
 from lfnlab.cli import app as cli
-from lfnlab.figures import draw
+from lfnlab.figures import draw, plot
 from lfnlab.figures.layout import width_in
 from lfnlab.metrics import goodput_bins
 from lfnlab.statistics import interval
@@ -353,3 +353,19 @@ def test_help_of_plot_teaches(lfn: Lfn) -> None:
 @pytest.mark.parametrize("text", ["", "  ", "\u200b"])
 def test_a_text_without_outlines_has_no_width(text: str) -> None:
     assert width_in(text, 8.0) == 0.0
+
+
+@pytest.mark.parametrize("name", ["bbr3", "scalable", "udt"])
+def test_no_bin_of_a_trace_exceeds_the_link(name: str, tmp_path: Path) -> None:
+    """Not even after a repair, when what waited behind the lost segment is released at once."""
+    path = dumbbell(rate="20Mbit/s", rtt="200ms", buffer="0.2bdp", duration="10s")
+    run = compare([name], path, out=tmp_path / "out").runs[0]
+    flows = run.table("flows")
+    assert (flows["arrived_bytes"] >= flows["delivered_bytes"]).all()
+    assert flows["arrived_bytes"].is_sorted()
+    ((_, _, _, arrived),) = plot.goodput_series(run)
+    assert 10.0 < arrived.max() < 20.0
+    in_order = goodput_bins(flows)["goodput_bps"]
+    assert in_order.sum() == pytest.approx(arrived.sum() * 1e6, rel=0.05)
+    if name == "bbr3":
+        assert in_order.max() > 20e6

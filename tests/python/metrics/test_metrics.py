@@ -90,7 +90,24 @@ def test_bins_of_a_known_counter() -> None:
     table = pl.DataFrame(
         {"t_s": t, "flow": np.zeros(t.size, np.uint32), "delivered_bytes": t * 1e6}
     )
-    assert metrics.goodput_bins(table)["goodput_bps"].to_list() == pytest.approx([8e6] * 3)
+    bins = metrics.goodput_bins(table)
+    assert bins["goodput_bps"].to_list() == pytest.approx([8e6] * 3)
+    assert bins["arrival_bps"].to_list() == [None] * 3
+
+
+def test_a_bin_counts_what_arrives_in_it_and_what_is_in_order_at_its_end() -> None:
+    t = np.arange(1.0, 4.0)
+    table = pl.DataFrame(
+        {
+            "t_s": t,
+            "flow": np.zeros(t.size, np.uint32),
+            "delivered_bytes": [1000, 1000, 3000],
+            "arrived_bytes": [1000, 2000, 3000],
+        }
+    )
+    bins = metrics.goodput_bins(table)
+    assert bins["goodput_bps"].to_list() == [8e3, 0.0, 16e3]
+    assert bins["arrival_bps"].to_list() == [8e3] * 3
 
 
 def test_utilization_of_flows_and_of_the_link() -> None:

@@ -160,6 +160,12 @@ impl UdtFlow {
         self.sender().map_or(0, Connection::acknowledged)
     }
 
+    /// Packets that the receiver has, in order or not, each once.
+    pub fn received(&self) -> u64 {
+        let receiver = self.ends[RECEIVER].connection.as_ref();
+        receiver.map_or(0, |receiver| receiver.receiver_stats().received).max(self.acknowledged())
+    }
+
     fn udt_config(&self) -> Config {
         let config = &self.config;
         let compat = config.control.native().is_some_and(|native| native.compat);

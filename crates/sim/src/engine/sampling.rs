@@ -69,6 +69,7 @@ fn of_tcp(
     let (rtt, state) = (first.sender.rtt(), first.sender.state());
     let sum = |of: fn(&Flow) -> f64| flows.iter().filter(|flow| under_way(flow)).map(of).sum();
     let delivered: u64 = flows.iter().map(Flow::delivered).sum();
+    let arrived: u64 = flows.iter().map(Flow::arrived).sum();
     Some(FlowRow {
         t_s,
         flow: number,
@@ -78,6 +79,7 @@ fn of_tcp(
         rtt_s: rtt.latest_ns() as f64 / 1e9,
         inflight_seg: sum(|flow| flow.sender.in_flight() as f64) as u32,
         delivered_bytes: delivered * u64::from(config.payload_bytes),
+        arrived_bytes: arrived * u64::from(config.payload_bytes),
         state,
         pacing_bps: sum(|flow| flow.sender.control().pacing_Bps as f64 * 8.0),
         retransmits: flows.iter().map(|flow| flow.sender.retransmits()).sum(),
@@ -107,6 +109,7 @@ fn of_udt(flows: &[UdtFlow], now: Time, number: u32) -> Option<FlowRow> {
         rtt_s: latest.unwrap_or_default().in_s(),
         inflight_seg: under_way.iter().map(|sender| sender.in_flight()).sum::<u64>() as u32,
         delivered_bytes: acknowledged * u64::from(config.payload_bytes()),
+        arrived_bytes: flows.iter().map(UdtFlow::received).sum::<u64>() * u64::from(config.payload_bytes()),
         retransmits: senders.map(|sender| sender.sender_stats().retransmits).sum(),
         state: if repairing { State::Recovery } else { State::Open },
         // A TCP law without a rate of its own sends by the window alone.

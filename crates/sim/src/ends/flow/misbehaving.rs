@@ -19,6 +19,15 @@ impl Flow {
         }
     }
 
+    /// Segments that arrived in order or not, each once, as far as the sender knows.
+    #[inline]
+    pub fn arrived(&self) -> u64 {
+        match self.path.misbehaves {
+            Some(Misbehaviour::Optimistic) => self.receiver.unique(),
+            _ => self.sender.una() + self.sender.sacked(),
+        }
+    }
+
     /// When the last segment arrived, of a receiver that acknowledges what has not arrived.
     pub fn new_at(&self) -> Option<Time> {
         let heard = self.heard.as_ref().filter(|_| self.path.misbehaves == Some(Misbehaviour::Optimistic));
