@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lfnlab.papers.paper import Reproduction
 
 OK, FAILED = 0, 1
+_OF_ONE_FIGURE = "height", "title", "x_label", "y_label", "x_limits", "y_limits"
 
 paper = App(name="paper", help="Reproduce a paper: run its study, test its claims.")
 
@@ -75,6 +76,8 @@ def reproduce(
     on: Literal["simulator", "linux"] = "simulator",
     draws: Annotated[bool, Parameter(negative="")] = False,
     part: str | None = None,
+    style: str = "report",
+    set_: Annotated[tuple[str, ...], Parameter("--set", negative="")] = (),
     out: OptionalOut = None,
     jobs: Jobs = None,
     memory: Memory = None,
@@ -94,11 +97,20 @@ def reproduce(
         draws: Test the claims with random choices of what the paper omits instead.
         part: With `--draws` or `--on linux`: only the claims of this part, from the paper's
             full.toml.
+        style: Of the figures, as in `lfn plot`: `report`, `paper`, `slides`, or FILE.toml.
+        set_: A key of the style, repeatable: `width=88mm`, `palette=grey`.
         out: Results directory; default `lfn-NAME`, or `lfn-NAME-quick` and the like.
     """
+    from lfnlab.figures import style as styles
     from lfnlab.papers import paper as papers
 
     _core.limit_memory(memory)
+    look = styles.changed(styles.read(style), styles.settings(set_), "--set")
+    if look != styles.PRESETS["report"]:
+        if accept or draws or on == "linux" or extensions or kernel:
+            raise UsageError("--style, --set: for the figures of a paper's claims, not --accept")
+        if own := [key for key in _OF_ONE_FIGURE if getattr(look, key) is not None]:
+            raise UsageError(f"--style, --set: {own[0]}: a paper has several figures")
     beside: Part | None = "extensions" if extensions else "kernel" if kernel else None
     size = "quick" if quick else None
     named = "draws" if draws else "linux" if on == "linux" else beside
@@ -121,9 +133,12 @@ def reproduce(
         raise UsageError("--part: goes with --draws or --on linux")
     if beside is not None:
         return _extend(name, beside, quick=quick, accept=accept, out=out, jobs=jobs)
-    with bar() as progress:
-        reproduction = papers.reproduce(name, quick=quick, out=out, jobs=jobs, progress=progress)
-    _show(reproduction, quick)
+    with styles.applied(look):
+        with bar() as progress:
+            reproduction = papers.reproduce(
+                name, quick=quick, out=out, jobs=jobs, progress=progress
+            )
+        _show(reproduction, quick)
     if accept:
         say(f"\naccepted: {papers.accept(name, quick, reproduction)}")
     if changes := papers.changed(name, quick, reproduction):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -26,6 +27,7 @@ def cells(
     shades: int = 256,
     limits: tuple[float, float],
     form: str | None = ".0f",
+    halves: NDArray[np.float64] | None = None,
 ) -> AxesImage:
     """Colour and number of each value; a value that is not a number has an empty cell.
 
@@ -37,6 +39,7 @@ def cells(
         shades: number of its colours that are used.
         limits: values of its first and last colour.
         form: of the numbers; None for none.
+        halves: half-widths of the values' intervals, which stand below the numbers; NaN for none.
     """
     shown = colormaps[colours].resampled(shades)
     image = axes.imshow(values, cmap=shown, vmin=limits[0], vmax=limits[1], aspect="auto")
@@ -49,9 +52,14 @@ def cells(
     inks = np.asarray(image.cmap(np.asarray(image.norm(values))))
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            size, shade = current().pt(8.0), ink(inks[i, j])
-            text = f"{value:{form}}"
-            axes.text(j, i, text, ha="center", va="center", fontsize=size, color=shade)
+            style: dict[str, Any] = {"ha": "center", "color": ink(inks[i, j])}
+            half = math.nan if halves is None else halves[i, j]
+            middle = "center" if math.isnan(half) else "bottom"
+            size = current().pt(8.0)
+            axes.text(j, i, f"{value:{form}}", va=middle, fontsize=size, **style)
+            if not math.isnan(half):
+                size = current().pt(6.5)
+                axes.text(j, i, f"± {half:{form}}", va="top", fontsize=size, **style)
     return image
 
 

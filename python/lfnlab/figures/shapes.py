@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from lfnlab.analysis.summary import INTERVALS
 from lfnlab.figures.cells import cells
-from lfnlab.figures.columns import PlainLog, texts
+from lfnlab.figures.columns import Plain, PlainLog, texts
 from lfnlab.figures.factors import Numbers, Shape, ordered, panel_name, series_name
-from lfnlab.figures.layout import axis_labels, from_zero, legend, panels, width_in
+from lfnlab.figures.layout import axis_labels, from_zero, legend, panels, width_in, wrapped
 from lfnlab.figures.looks import looks
 from lfnlab.figures.plot import bars, house_style, some
 from lfnlab.figures.spread import DOT, DOTS, spread
@@ -72,11 +72,13 @@ def means(
         The figure, and what it leaves out, if anything.
     """
     shape = Shape.of([*values], keys)
-    if shape.mark != "cells" and any(value.is_of_few for value in values.values()):
+    if shape.mark == "cells":
+        shown = {group: value.over(scale) for group, value in values.items()}
+        with house_style():
+            return _cells(shown, keys, shape, label, said, hrefs or {})
+    if any(value.is_of_few for value in values.values()):
         few = all(value.n < FEW for value in values.values())
         said = (said.replace(INTERVALS, "") if few else said) + DOTS
-    if shape.mark == "cells":
-        said = said.replace(INTERVALS, "")  # a cell shows a mean alone
     note = ""
     if current().notes == "caption":
         said, note = "", said
@@ -100,8 +102,6 @@ def _drawn(
     shown = {group: value.over(scale) for group, value in values.items()}
     within = (bounds[0] / scale, bounds[1] / scale)
     with house_style():
-        if shape.mark == "cells":
-            return _cells(shown, keys, shape, label, said, hrefs or {})
         return _curves(shown, keys, shape, label, said, hrefs or {}, within)
 
 
@@ -307,7 +307,7 @@ def _cells(
     order = sorted(shape.series, key="law".__eq__)
     parts, left_out = _parts(values, keys, [*shape.panels, *order])
     rows, columns = [*y.places][::-1], [*x.places]
-    maps: dict[str, NDArray[np.float64]] = {}
+    maps: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     leading: dict[str, dict[tuple[int, int], str]] = {}
     for group_list in parts.values():
         told = [dict(zip(keys, group, strict=True)) for group in group_list]
@@ -315,35 +315,63 @@ def _cells(
             filter(None, [series_name(told[0], shape.series), panel_name(told[0], shape.panels)])
         )
         found = np.full((len(rows), len(columns)), np.nan)
+        wide = np.full_like(found, np.nan)
         leading[name] = {}
         for one, group in zip(told, group_list, strict=True):
             place = rows.index(one[upward]), columns.index(one[across])
             found[place] = values[group].mean
+            wide[place] = half_of(values[group])
             if group in hrefs:
                 leading[name][place] = hrefs[group]
-        maps[name] = found
-    numbered = max(len(rows), len(columns)) <= _NUMBERED
-    finite = np.concatenate([found[np.isfinite(found)] for found in maps.values()])
+        maps[name] = found, wide
+    maps = {name: maps[name] for name in current().sorted(maps)}
+    finite = np.concatenate([found[np.isfinite(found)] for found, _ in maps.values()])
     limits = (min(0.0, float(finite.min(initial=0.0))), float(finite.max(initial=0.0)) or 1.0)
+    digits = max(0, 2 - int(np.floor(np.log10(max(abs(limits[0]), abs(limits[1]))))))
+    form = f".{digits}f"
     names = [[axis.names[v] for v in own] for axis, own in ((y, rows), (x, columns))]
     own = current()
     room_in = own.pt(0.5) + max(width_in(name, 8.0) for name in names[0])
     size = (
         room_in + max(1.6, own.pt(0.42) * len(columns)),
-        own.pt(0.75) + max(1.0, own.pt(0.24) * len(rows)),
+        own.pt(0.75) + max(1.0, own.pt(0.3) * len(rows)),
     )
-    maps = {name: maps[name] for name in own.sorted(maps)}
-    figure, grid = panels([*maps], size, max(1, int((own.width or 9.0) / size[0])))
-    digits = max(0, 2 - int(np.floor(np.log10(max(abs(limits[0]), abs(limits[1]))))))
-    for axes, (name, found) in zip(grid, maps.items(), strict=True):
-        form = f".{digits}f" if numbered else None
-        image = cells(axes, found, *names, limits=limits, form=form)
+    beside = min(max(1, int((own.width or 9.0) / size[0])), len(maps))
+    bar_in = own.pt(0.8)
+    figure, grid = panels([*maps], (size[0] + bar_in / beside, size[1]), beside)
+    across_in = (figure.get_figwidth() - bar_in) / beside - room_in
+    cell_in = across_in / len(columns)
+
+    def fit(texts: Iterable[str], points: float) -> bool:
+        return all(width_in(text, points) <= cell_in for text in texts)
+
+    halves = np.concatenate([wide[np.isfinite(wide)] for _, wide in maps.values()])
+    numbered = max(len(rows), len(columns)) <= _NUMBERED
+    numbered = numbered and fit((f"{mean:{form}}" for mean in finite), 8.0)
+    has_halves = numbered and halves.size > 0 and fit((f"± {half:{form}}" for half in halves), 6.5)
+    for axes, (name, (found, wide)) in zip(grid, maps.items(), strict=True):
+        image = cells(
+            axes,
+            found,
+            *names,
+            limits=limits,
+            form=form if numbered else None,
+            halves=wide if has_halves else None,
+        )
         _lead(axes, leading[name])
-    if not numbered:
-        figure.colorbar(image, ax=grid, label=label)
-    below = [x.label, "; ".join(filter(None, (label if numbered else "", said)))]
-    axis_labels(figure, grid, "\n".join(filter(None, below)), y.label, (room_in, 0.8))
-    return figure, left_out
+    up_in = figure.get_figheight() - own.pt(1.0)
+    beside_bar = wrapped(label, up_in, 9.0)
+    figure.colorbar(image, ax=grid, label=beside_bar, format=Plain(), aspect=10 * max(2.0, up_in))
+    said = said if has_halves else said.replace(INTERVALS, "")
+    in_caption = own.notes == "caption"
+    below = filter(None, [x.label, "" if in_caption else said])
+    axis_labels(figure, grid, "\n".join(below), y.label, (room_in, 0.8))
+    return figure, "; ".join(filter(None, [said if in_caption else "", left_out]))
+
+
+def half_of(value: Interval) -> float:
+    """Half-width of an interval as figures show it; NaN of so few runs that none is shown."""
+    return math.nan if value.n < FEW else value.half
 
 
 def _lead(axes: Axes, hrefs: Mapping[tuple[int, int], str]) -> None:

@@ -11,6 +11,7 @@ import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from lfnlab.figures.factors import Shape, numbers
 from lfnlab.figures.looks import alike, looks
 from lfnlab.figures.shapes import lines, means
 from lfnlab.figures.spread import DOT, spread
+from lfnlab.figures.style import PRESETS, applied
 from lfnlab.results.runs import Results, Run
 from lfnlab.statistics import FEW, Interval, interval
 from marks import faults, same_bars
@@ -357,6 +359,24 @@ def test_heat_maps_show_forward_data_before_reverse_data() -> None:
         "cubic, reverse",
         "cubic, reverse, beside htcp",
     ]
+
+
+@pytest.mark.parametrize(("runs", "width"), [(4, None), (5, None), (5, 2.8), (5, 2.0)])
+def test_heat_maps_show_intervals_where_they_fit(runs: int, width: float | None) -> None:
+    values = {
+        (size, rtt): interval([0.5 + 0.01 * seed for seed in range(runs)])
+        for size in ("0.1bdp", "0.5bdp", "1bdp", "2bdp")
+        for rtt in ("10ms", "20ms", "40ms", "80ms")
+    }
+    with applied(replace(PRESETS["report"], width=width)):
+        figure, _ = means(values, ("link.queue.size", "flow[0].rtt"), "share", f"5{INTERVALS}")
+    cells, bar = figure.axes
+    shown = [text.get_text() for text in cells.texts]
+    halves = [text for text in shown if text.startswith("±")]
+    assert len(halves) == (16 if runs == 5 and width is None else 0)
+    assert len(shown) - len(halves) == (0 if width == 2.0 else 16)
+    assert ("± 95 %" in cells.get_xlabel()) == bool(halves)
+    assert bar.get_ylabel().replace("\n", " ") == "share"
 
 
 @pytest.mark.parametrize("combined", [True, False], ids=["lines", "points"])
