@@ -18,7 +18,7 @@ def condition(text: str) -> tuple[str, str, str]:
     Raises:
         UsageError: for another text.
     """
-    found = re.fullmatch(r"\s*([\w.-]+?)\s*(!=|<=|>=|=|<|>)\s*(.+?)\s*", text)
+    found = re.fullmatch(r"\s*([\w.\[\]*-]+?)\s*(!=|<=|>=|=|<|>)\s*(.+?)\s*", text)
     if found is None:
         raise UsageError(
             f'--where: "{text}" is not a condition; write for example flow=0,3 or "t_s>=10" '

@@ -13,6 +13,8 @@ from lfnlab.errors import UsageError
 from lfnlab.statistics import runs_to_differ
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from command import Lfn
 
 
@@ -43,6 +45,15 @@ def test_conditions_choose_rows(results: lfnlab.Results) -> None:
     [row] = results.where("law=bic", "seed=1,2").table(["goodput_bps"]).to_dicts()
     assert row["seeds"] == 2
     assert row["goodput_bps"] == pytest.approx((whole["bic", 1] + whole["bic", 2]) / 2)
+
+
+def test_a_condition_names_a_factor_of_one_flow(tmp_path: Path) -> None:
+    base = lfnlab.dumbbell(rate="5Mbit/s", rtt="10ms", buffer="1bdp", duration="1s")
+    cases = [
+        lfnlab.Case(base.flow("reno", rtt=rtt), {"flow[0].rtt": rtt}) for rtt in ("10ms", "20ms")
+    ]
+    found = lfnlab.execute(cases, out=tmp_path / "out").where("flow[0].rtt=20ms")
+    assert [run.factors["flow[0].rtt"] for run in found.runs] == ["20ms"]
 
 
 @pytest.mark.parametrize(
