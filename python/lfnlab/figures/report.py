@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+from lfnlab.analysis import differences, warnings
 from lfnlab.analysis import table as written
-from lfnlab.analysis import warnings
 from lfnlab.analysis.summary import averages, rate_unit, summary_tables
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import StoreError, UsageError
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from lfnlab.analysis.finding import Finding
     from lfnlab.analysis.table import Table
     from lfnlab.figures.views import Views
+    from lfnlab.results.cases import Group
     from lfnlab.results.runs import Results, Run
 
 DATA_BYTES = 100_000
 """Of a figure's numbers on the page; beyond it the page names the command that prints them."""
+_MANY_ROWS = 40
+"""Beyond them the rows of the summary stand behind the figures."""
 _MOST_RUNS = 1000
 """Runs that the page lists."""
 _LINK_CHARACTERS = 100_000
@@ -165,12 +168,17 @@ def _page(
         body.append(f"<p>{escape(seen)}</p>")
     if findings:
         body += ["<h2>Claims</h2>", _findings(findings)]
-    body += [
+    if (differs := differences.table(results)) is not None:
+        body += ["<h2>What differs</h2>", _table(differs), f'<p class="dim">{differences.SAID}</p>']
+    shown = ['<div class="figures">', *figures, "</div>"]
+    first, *others = summary_tables(results)
+    summary = [
         "<h2>Summary</h2>",
-        *_summary(results, traces),
+        *_summary(first, others, traces.hrefs(results)),
         f'<p class="dim">{escape(" ".join([f"A{averages(results)[1:]}.", *notes]))}</p>',
     ]
-    body += ['<div class="figures">', *figures, "</div>"]
+    # What all rows say together comes first, if they are many.
+    body += [*shown, *summary] if len(first.rows) > _MANY_ROWS else [*summary, *shown]
     for heading, table in tables.items():
         body += [f"<h2>{escape(heading)}</h2>", _table(table)]
     if traces.shown:
@@ -214,10 +222,14 @@ def _traces(traces: Views) -> str:
     )
 
 
-def _summary(results: Results, traces: Views) -> Iterator[str]:
-    """The tables of the summary; a row of the first leads to the traces of its case."""
-    first, *others = summary_tables(results)
-    yield _table(first, [*traces.hrefs(results).values()])
+def _summary(first: Table, others: Sequence[Table], hrefs: Mapping[Group, str]) -> Iterator[str]:
+    """The tables of the summary, many rows folded; a row of the first leads to its traces."""
+    folded = len(first.rows) > _MANY_ROWS
+    if folded:
+        yield f"<details><summary>{len(first.rows):,} rows</summary>"
+    yield _table(first, [*hrefs.values()])
+    if folded:
+        yield "</details>"
     yield from map(_table, others)
 
 

@@ -336,7 +336,8 @@ def _cells(
         room_in + max(1.6, own.pt(0.42) * len(columns)),
         own.pt(0.75) + max(1.0, own.pt(0.3) * len(rows)),
     )
-    beside = min(max(1, int((own.width or 9.0) / size[0])), len(maps))
+    up = -(-len(maps) // max(1, int((own.width or 9.0) / size[0])))
+    beside = -(-len(maps) // up)
     bar_in = own.pt(0.8)
     figure, grid = panels([*maps], (size[0] + bar_in / beside, size[1]), beside)
     across_in = (figure.get_figwidth() - bar_in) / beside - room_in

@@ -200,7 +200,7 @@ class Cases:
         """Rows of each case beside the baseline, with the row of the baseline of their seed."""
         fixed = self._baseline(baseline)
         # The law of a row follows the factor that is a law: other rows are those of neighbours.
-        law = next((key for key in fixed if key != "law" and _is_law(key)), None)
+        law = next((key for key in fixed if key != "law" and is_law(key)), None)
         others = [key for key in self.keys if key not in fixed and (key != "law" or law is None)]
         references: dict[Group, list[Row]] = {}
         tested: dict[Group, list[tuple[Group, Row]]] = {}
@@ -226,7 +226,7 @@ class Cases:
         if not isinstance(baseline, str):
             wanted = dict(baseline)
         else:
-            laws = [key for key in self.keys if _is_law(key)]
+            laws = [key for key in self.keys if is_law(key)]
             swept = [key for key in laws if key != "law"] or laws
             if len(swept) > 1:
                 raise UsageError(
@@ -287,7 +287,8 @@ def shown(head: str, table: Callable[[], pl.DataFrame]) -> str:
         return lines(f"{head}\n{error}")
 
 
-def _is_law(key: str) -> bool:
+def is_law(key: str) -> bool:
+    """Whether the values of a factor are laws."""
     return key in ("law", COMPARED) or key.endswith(".law")
 
 
