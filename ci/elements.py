@@ -57,6 +57,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
+    from lfnlab.control_laws.controller import Controller
     from lfnlab.control_laws.prototype import Law
 
 ALL = []
@@ -130,7 +131,7 @@ class Elements:
 
     def _type(self, key: str, value: Schema) -> str:
         if key == "law":
-            return "str | type[Law]"
+            return "str | type[Law | Controller]"
         if "$ref" in value:
             return self._named(key, value["$ref"].rpartition("/")[2])
         if "const" in value:

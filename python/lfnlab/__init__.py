@@ -17,7 +17,14 @@ from lfnlab.results import drawn as _drawn
 
 if TYPE_CHECKING:
     # The public names; `A as A` exports one. At run time __getattr__ imports them.
-    from lfnlab._core import Ack as Ack, Loss as Loss
+    from lfnlab._core import (
+        Ack as Ack,
+        ControllerAck as ControllerAck,
+        ControllerConfig as ControllerConfig,
+        ControllerPacket as ControllerPacket,
+        Loss as Loss,
+    )
+    from lfnlab.control_laws.controller import Controller as Controller
     from lfnlab.control_laws.prototype import Law as Law
     from lfnlab.control_laws.registry import LawInfo as LawInfo, law as law, laws as laws
     from lfnlab.errors import (
@@ -51,7 +58,8 @@ if TYPE_CHECKING:
 else:
     # The home of each name, besides the elements of scenarios. A command imports what it needs.
     _NAMES = {
-        "_core": "Ack Loss",
+        "_core": "Ack ControllerAck ControllerConfig ControllerPacket Loss",
+        "control_laws.controller": "Controller",
         "control_laws.prototype": "Law",
         "control_laws.registry": "LawInfo law laws",
         "errors": "DamageWarning LabError LawError PrototypeError ScenarioError SeedsWarning "

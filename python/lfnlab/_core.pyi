@@ -142,6 +142,136 @@ class Scenario:
         """
 
 @disjoint_base
+class ControllerState:
+    """Window, pacing rate and clock of a controller in Python (:class:`lfnlab.Controller`)."""
+
+    def __new__(cls, *arguments: object) -> Self: ...
+    @property
+    def window_bytes(self) -> float:
+        """Congestion window in bytes, at least one packet."""
+
+    @window_bytes.setter
+    def window_bytes(self, value: float) -> None: ...
+    @property
+    def pacing_bytes_per_s(self) -> float | None:
+        """Pacing rate in bytes of payload per second; None for the ACK clock alone."""
+
+    @pacing_bytes_per_s.setter
+    def pacing_bytes_per_s(self, value: float | None) -> None: ...
+    @property
+    def next_tick_ns(self) -> int | None:
+        """When tick is wanted next, in ns of simulated time; None for never."""
+
+    @next_tick_ns.setter
+    def next_tick_ns(self, value: float | None) -> None: ...
+    @property
+    def now_ns(self) -> int:
+        """Simulated time in ns."""
+
+@final
+class ControllerConfig:
+    """A new connection."""
+
+    @property
+    def srtt_ns(self) -> int | None:
+        """RTT of the handshake in ns; None without one."""
+
+    @property
+    def initial_window_bytes(self) -> int:
+        """The window that the sender would begin with, in bytes."""
+
+    @property
+    def packet_bytes(self) -> int:
+        """Payload of a full packet in bytes."""
+
+    @property
+    def seed(self) -> int:
+        """For random decisions."""
+
+@final
+class ControllerPacket:
+    """One transmission of a packet. A retransmission is a packet of its own."""
+
+    @property
+    def number(self) -> int:
+        """Transmissions of the connection before it."""
+
+    @property
+    def sent_ns(self) -> int:
+        """When it left, in ns."""
+
+    @property
+    def bytes(self) -> int:
+        """Payload in bytes."""
+
+    @property
+    def app_limited(self) -> bool:
+        """It left when the sender had no more data."""
+
+@final
+class ControllerAck:
+    """An ACK, after its packets and events."""
+
+    @property
+    def rtt_ns(self) -> int | None:
+        """RTT of the newest packet that it delivered, in ns; None: no valid sample."""
+
+    @property
+    def srtt_ns(self) -> int | None:
+        """Smoothed RTT (RFC 6298) in ns; None before the first sample."""
+
+    @property
+    def min_rtt_ns(self) -> int | None:
+        """Smallest RTT sample so far in ns; None before the first."""
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes in flight after it."""
+
+    @property
+    def delivered_bytes(self) -> int:
+        """Bytes delivered since the start of the connection."""
+
+    @property
+    def rate_bytes(self) -> int:
+        """Delivery-rate sample: bytes delivered in rate_interval_ns."""
+
+    @property
+    def rate_interval_ns(self) -> int | None:
+        """Time of the delivery-rate sample in ns; None: no valid sample."""
+
+    @property
+    def acked_bytes(self) -> int:
+        """Bytes that it delivered."""
+
+    @property
+    def lost_bytes(self) -> int:
+        """Bytes that it showed to be lost."""
+
+    @property
+    def ce_packets(self) -> int:
+        """Packets whose CE mark it echoes."""
+
+    @property
+    def window_limited(self) -> bool:
+        """The last flight used the whole window."""
+
+    @property
+    def round_start(self) -> bool:
+        """It is the first of a new round trip, counted by packets."""
+
+    @property
+    def recovery(self) -> bool:
+        """The sender repairs losses of an episode, or has been told of a mark in this window."""
+
+    @property
+    def duplicate(self) -> bool:
+        """Data above a hole, or nothing: TCP's windows do not grow by it."""
+
+    @property
+    def rate_app_limited(self) -> bool:
+        """The sample's packet left when the sender had no more data."""
+
 class LawState:
     """Window, threshold, pacing and clock of a law in Python (:class:`lfnlab.Law`)."""
 

@@ -5,65 +5,115 @@ use std::ffi::{c_char, c_void};
 /// `LFN_CONTROLLER_VERSION`.
 pub(crate) const VERSION: u32 = 1;
 
-pub(crate) const ACK_WINDOW_LIMITED: u32 = 1;
-pub(crate) const ACK_ROUND_START: u32 = 2;
-pub(crate) const ACK_RECOVERY: u32 = 4;
-pub(crate) const ACK_DUPLICATE: u32 = 16;
-pub(crate) const ACK_RATE_APP_LIMITED: u32 = 8;
+/// It left when the sender had no more data.
+pub const PACKET_APP_LIMITED: u32 = 1;
+/// The last flight used the whole window.
+pub const ACK_WINDOW_LIMITED: u32 = 1;
+/// The first of a new round trip, counted by packets.
+pub const ACK_ROUND_START: u32 = 2;
+/// The sender repairs losses of an episode, or has been told of a mark in this window.
+pub const ACK_RECOVERY: u32 = 4;
+/// Data above a hole, or nothing: TCP's windows do not grow by it.
+pub const ACK_DUPLICATE: u32 = 16;
+/// The sample's packet left when the sender had no more data.
+pub const ACK_RATE_APP_LIMITED: u32 = 8;
 
-pub(crate) const EVENT_LOSS: u32 = 0;
-pub(crate) const EVENT_TIMEOUT: u32 = 1;
-pub(crate) const EVENT_CE: u32 = 2;
-pub(crate) const EVENT_SPURIOUS: u32 = 3;
-pub(crate) const EVENT_RECOVERED: u32 = 4;
-pub(crate) const EVENT_RESTART: u32 = 5;
-pub(crate) const EVENT_TIMEOUT_AGAIN: u32 = 6;
-
+/// A new connection.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Config {
-    pub(crate) now_ns: u64,
-    pub(crate) srtt_ns: u64,
-    pub(crate) initial_window_bytes: u64,
-    pub(crate) packet_bytes: u32,
-    pub(crate) seed: u32,
+pub struct Config {
+    /// Simulated time.
+    pub now_ns: u64,
+    /// From the handshake; 0 without one.
+    pub srtt_ns: u64,
+    /// The window that the sender would begin with.
+    pub initial_window_bytes: u64,
+    /// Payload of a full packet.
+    pub packet_bytes: u32,
+    /// For random decisions.
+    pub seed: u32,
 }
 
+/// One transmission of a packet. A retransmission is a packet of its own.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Packet {
-    pub(crate) number: u64,
-    pub(crate) sent_ns: u64,
-    pub(crate) bytes: u32,
-    pub(crate) flags: u32,
+pub struct Packet {
+    /// Transmissions of the connection before it.
+    pub number: u64,
+    /// When it left.
+    pub sent_ns: u64,
+    /// Payload.
+    pub bytes: u32,
+    /// [`PACKET_APP_LIMITED`], or 0.
+    pub flags: u32,
 }
 
+/// An ACK, after its packets.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Ack {
-    pub(crate) now_ns: u64,
-    pub(crate) rtt_ns: u64,
-    pub(crate) srtt_ns: u64,
-    pub(crate) min_rtt_ns: u64,
-    pub(crate) in_flight_bytes: u64,
-    pub(crate) delivered_bytes: u64,
-    pub(crate) rate_bytes: u64,
-    pub(crate) rate_interval_ns: u64,
-    pub(crate) acked_bytes: u32,
-    pub(crate) lost_bytes: u32,
-    pub(crate) ce_packets: u32,
-    pub(crate) flags: u32,
+pub struct Ack {
+    /// Simulated time.
+    pub now_ns: u64,
+    /// Of the newest packet that it delivered; 0: no valid sample.
+    pub rtt_ns: u64,
+    /// Smoothed (RFC 6298); 0 before the first sample.
+    pub srtt_ns: u64,
+    /// Smallest sample so far; 0 before the first.
+    pub min_rtt_ns: u64,
+    /// After it.
+    pub in_flight_bytes: u64,
+    /// Since the start of the connection.
+    pub delivered_bytes: u64,
+    /// Delivery-rate sample: bytes delivered in `rate_interval_ns`.
+    pub rate_bytes: u64,
+    /// 0: no valid sample.
+    pub rate_interval_ns: u64,
+    /// That it delivered.
+    pub acked_bytes: u32,
+    /// That it showed to be lost.
+    pub lost_bytes: u32,
+    /// Whose CE mark it echoes.
+    pub ce_packets: u32,
+    /// [`ACK_WINDOW_LIMITED`] and the others.
+    pub flags: u32,
 }
 
-/// `pacing_bytes_per_s` is `pacing_Bps`.
+/// Decisions of a controller; the fields keep their values.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Control {
-    pub(crate) window_bytes: u64,
-    pub(crate) pacing_bytes_per_s: u64,
-    pub(crate) next_tick_ns: u64,
+pub struct Control {
+    /// At least one packet.
+    pub window_bytes: u64,
+    /// `pacing_Bps`: bytes of payload per second; 0: no pacing.
+    pub pacing_bytes_per_s: u64,
+    /// When a tick is wanted; 0: never. It becomes 0 before the call.
+    pub next_tick_ns: u64,
+}
+
+/// An event of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Event {
+    /// First loss of a window of data; its packets were told before.
+    Loss = 0,
+    /// The retransmission timeout: all that was in flight is taken for lost.
+    Timeout = 1,
+    /// First mark of a window of data.
+    Ce = 2,
+    /// The last loss or timeout was none.
+    Spurious = 3,
+    /// The episode of losses or marks is over.
+    Recovered = 4,
+    /// A packet leaves when nothing was in flight, for want of data.
+    Restart = 5,
+    /// A timeout within an episode of losses, or another in a row.
+    TimeoutAgain = 6,
 }
 
 type OfPacket = unsafe extern "C" fn(*mut c_void, u64, *const Packet, *mut Control);
 
 #[repr(C)]
-pub(crate) struct Controller {
+pub(crate) struct Table {
     pub(crate) version: u32,
     pub(crate) value_count: u32,
     pub(crate) name: *const c_char,

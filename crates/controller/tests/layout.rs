@@ -7,7 +7,7 @@ mod interface;
 use std::mem::{offset_of, size_of};
 use std::process::Command;
 
-use interface::{Ack, Config, Control, Controller, Packet};
+use interface::{Ack, Config, Control, Event, Packet, Table};
 
 /// Sizes and offsets in Rust, and the expressions of C that give them.
 macro_rules! layout {
@@ -31,26 +31,26 @@ fn structs_have_the_layout_of_the_header() {
             ce_packets = "ce_packets", flags = "flags" }
         Control = "lfn_control" { window_bytes = "window_bytes", pacing_bytes_per_s = "pacing_Bps",
             next_tick_ns = "next_tick_ns" }
-        Controller = "lfn_controller" { version = "version", value_count = "value_count", name = "name",
+        Table = "lfn_controller" { version = "version", value_count = "value_count", name = "name",
             values = "values", create = "create", destroy = "destroy", sent = "sent", acked = "acked", lost = "lost",
             ack = "ack", event = "event", tick = "tick", probe = "probe" }
     };
     let constants = [
         ("LFN_CONTROLLER_VERSION", interface::VERSION),
         ("LFN_CONTROLLER_VALUES", lfn_law::PROBES as u32),
-        ("LFN_PACKET_APP_LIMITED", 1),
+        ("LFN_PACKET_APP_LIMITED", interface::PACKET_APP_LIMITED),
         ("LFN_ACK_WINDOW_LIMITED", interface::ACK_WINDOW_LIMITED),
         ("LFN_ACK_ROUND_START", interface::ACK_ROUND_START),
         ("LFN_ACK_RECOVERY", interface::ACK_RECOVERY),
         ("LFN_ACK_DUPLICATE", interface::ACK_DUPLICATE),
         ("LFN_ACK_RATE_APP_LIMITED", interface::ACK_RATE_APP_LIMITED),
-        ("LFN_EVENT_LOSS", interface::EVENT_LOSS),
-        ("LFN_EVENT_TIMEOUT", interface::EVENT_TIMEOUT),
-        ("LFN_EVENT_CE", interface::EVENT_CE),
-        ("LFN_EVENT_SPURIOUS", interface::EVENT_SPURIOUS),
-        ("LFN_EVENT_RECOVERED", interface::EVENT_RECOVERED),
-        ("LFN_EVENT_RESTART", interface::EVENT_RESTART),
-        ("LFN_EVENT_TIMEOUT_AGAIN", interface::EVENT_TIMEOUT_AGAIN),
+        ("LFN_EVENT_LOSS", Event::Loss as u32),
+        ("LFN_EVENT_TIMEOUT", Event::Timeout as u32),
+        ("LFN_EVENT_CE", Event::Ce as u32),
+        ("LFN_EVENT_SPURIOUS", Event::Spurious as u32),
+        ("LFN_EVENT_RECOVERED", Event::Recovered as u32),
+        ("LFN_EVENT_RESTART", Event::Restart as u32),
+        ("LFN_EVENT_TIMEOUT_AGAIN", Event::TimeoutAgain as u32),
     ];
     let rust = rust.into_iter().chain(constants.map(|(name, value)| (name.into(), value as usize)));
     let asserts: Vec<String> =

@@ -11,7 +11,6 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lfn_law::SlowStartKind;
 use lfn_scenario::Part;
 use lfn_sim::{Sim, Summary, Tables};
 use lfn_units::Time;
@@ -87,7 +86,7 @@ impl Failure {
             };
         };
         // A hint that raises is omitted.
-        let hint: String = (py.import("lfnlab.control_laws.prototype"))
+        let hint: String = (py.import("lfnlab.control_laws.checks"))
             .and_then(|module| module.call_method1("hint", (raised.value(py),))?.extract())
             .unwrap_or_default();
         let error = errors::PrototypeError::new_err(format!("{}: {raised}{hint}", self.message));
@@ -248,10 +247,7 @@ fn simulate(job: &Scenario, are_sampled: bool, cancel: &AtomicBool, fraction: &A
     let (wall, cpu_s) = (now(), thread_cpu_s());
     let config = job.config();
     let prototypes = stamps(&job.parsed);
-    // A controller of a shared object owns its slow start, and needs no interpreter.
-    let is_python =
-        |law: &lfn_law::LawSpec| law.prototype().is_some() && law.slow_start() != SlowStartKind::None;
-    let python = job.parsed.laws().any(is_python);
+    let python = job.parsed.laws().any(|law| law.prototype().is_some());
     let mut watch = Watch { share: Share::default(), looked: wall, next: wall, held: 0, slice: SLICE };
     let mut sim = match attached(python, || Sim::new(&config)) {
         Ok(sim) if are_sampled => sim,

@@ -4,6 +4,7 @@
 mod arrays;
 mod batch;
 mod capture;
+mod controller;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod errors;
@@ -236,8 +237,12 @@ mod _core {
     #[pymodule_export]
     use crate::{
         capture::read_capture,
-        card, document, drive, laws, limit_memory, memory_limit_bytes,
-        prototype::{describe_controller, LawState, PyAck, PyLoss},
+        card,
+        controller::{
+            describe_controller, ControllerState, PyControllerAck, PyControllerConfig, PyControllerPacket,
+        },
+        document, drive, laws, limit_memory, memory_limit_bytes,
+        prototype::{LawState, PyAck, PyLoss},
         read, run_many,
         scenario::Scenario,
         table_memory_bytes, tables,

@@ -5,7 +5,7 @@
 
 use std::ffi::c_long;
 use std::panic::resume_unwind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lfn_law::{
     Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Prototype, SlowStartKind,
@@ -16,11 +16,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
+use crate::controller;
 use crate::errors;
 use crate::interrupts::kept;
 
 /// A probe is what Python says, times 2 to this.
-const PROBE_SCALE: u32 = 20;
+pub(crate) const PROBE_SCALE: u32 = 20;
 
 /// Reason for which a law in Python ended its run.
 pub(crate) struct Fault {
@@ -40,7 +41,12 @@ fn some_seconds(ns: u64) -> Option<f64> {
 }
 
 /// A number that someone set as a law's `name`, if it is one that `fits`.
-fn number(name: &str, value: &Bound<'_, PyAny>, allowed: &str, fits: impl Fn(f64) -> bool) -> PyResult<f64> {
+pub(crate) fn number(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    allowed: &str,
+    fits: impl Fn(f64) -> bool,
+) -> PyResult<f64> {
     let Ok(number) = value.extract::<f64>() else {
         let found = value.repr().map_or_else(|_| "something".into(), |text| text.to_string());
         let kind = value.get_type().name()?;
@@ -165,7 +171,7 @@ impl LawState {
 }
 
 /// `Ack(rtt_s=0.02, ...)`: all that an argument tells.
-fn shown(argument: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(crate) fn shown(argument: &Bound<'_, PyAny>) -> PyResult<String> {
     let class = argument.get_type();
     let mut fields = Vec::new();
     for name in class.dir()?.iter().map(|name| name.to_string()).filter(|name| !name.starts_with('_')) {
@@ -181,12 +187,12 @@ macro_rules! told {
     }) => {
         $(#[$about])*
         #[pyclass(frozen, name = $name, module = "lfnlab")]
-        pub(crate) struct $class($inner);
+        pub(crate) struct $class(pub(crate) $inner);
 
         #[pymethods]
         impl $class {
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-                shown(slf)
+                $crate::prototype::shown(slf)
             }
 
             $($(#[$meaning])*
@@ -198,6 +204,8 @@ macro_rules! told {
         }
     };
 }
+
+pub(crate) use told;
 
 told! {
     /// An ACK, as the sender saw it.
@@ -437,28 +445,6 @@ fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
     Ok(Prototype { name, source, slow_start, probes, build: Some(Box::new(build)) }.into())
 }
 
-/// The law of a `lfnlab.control_laws.foreign.Library`: one that can be run only where this process may load it.
-fn spec_of_library(library: &Bound<'_, PyAny>) -> PyResult<LawSpec> {
-    let source: String = library.getattr("digest")?.extract()?;
-    let wrong = |error: lfn_controller::Error| errors::LawError::new_err(error.to_string());
-    if library.getattr("loads")?.extract()? {
-        let path: PathBuf = library.getattr("path")?.extract()?;
-        return Ok(lfn_controller::load(&path, source).map_err(wrong)?.into());
-    }
-    let names: Vec<String> = library.getattr("values")?.extract()?;
-    let probes = names.into_iter().map(|name| Probe { name: name.into(), scale: PROBE_SCALE }).collect();
-    let name = library.getattr("name")?.extract()?;
-    Ok(Prototype { name, source, slow_start: SlowStartKind::None, probes, build: None }.into())
-}
-
-/// Name and values of a shared object's controller.
-#[pyfunction]
-pub(crate) fn describe_controller(path: PathBuf) -> PyResult<(String, Vec<String>)> {
-    let found = lfn_controller::load(&path, String::new())
-        .map_err(|error| errors::LawError::new_err(error.to_string()))?;
-    Ok((found.name, found.probes.into_iter().map(|probe| probe.name.into_owned()).collect()))
-}
-
 /// The law in Python that a scenario in `folder` names, if it has the form of one.
 pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
     if !text.contains('@') && !text.contains(".py") && !text.ends_with(".h") && !text.ends_with(".so") {
@@ -467,11 +453,11 @@ pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>>
     Python::attach(|py| {
         let found = py
             .import("lfnlab.control_laws.prototype")
-            .and_then(|module| module.call_method1("outside", (text, folder)))
+            .and_then(|module| module.call_method1("find", (text, folder)))
             .and_then(|found| match found.cast::<PyType>() {
                 Ok(class) => spec_of(class).map(Some),
                 Err(_) if found.is_none() => Ok(None),
-                Err(_) => spec_of_library(&found).map(Some),
+                Err(_) => controller::spec_of(&found).map(Some),
             });
         found.map_err(|error| kept(py, error).value(py).to_string()).transpose()
     })

@@ -98,8 +98,9 @@ def port(
     from lfnlab.control_laws.port import vectors
 
     found = prototype.find(law, Path())
-    if found is None:
-        raise LawError(f"{law} is not a law in a file; write FILE.py:CLASS or FILE.h")
+    if not isinstance(found, type):
+        what = "is not a law in a file" if found is None else "is a controller"
+        raise LawError(f"{law} {what}; write FILE.py:CLASS or FILE.h")
     if out is not None:
         output.refuse_others(out)
     text = vectors(found, name or found.name.removesuffix(".h").lower(), tolerance)

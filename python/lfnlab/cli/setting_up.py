@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -15,7 +16,8 @@ new = App(
     name="new", help="Write a commented start: a scenario, a law in Python, a controller, a sweep."
 )
 
-#: Of each language the files of a controller, here and in its folder; how to build it; the result.
+#: Of each language the files of a controller, here and in its folder; how to build it, if it is to
+#: be built; the result.
 _CONTROLLERS = {
     "c": (
         {"controller.h": "controller.h", "c/mine.c": "mine.c"},
@@ -42,6 +44,7 @@ _CONTROLLERS = {
         "go build -C {folder} -buildmode=c-shared -o mine.so .",
         "mine.so",
     ),
+    "python": ({"python/mine.py": "mine.py"}, "", "mine.py"),
 }
 
 
@@ -78,11 +81,11 @@ def law(file: Path = Path("mine.py"), /) -> int:
 
 @new.command
 def controller(
-    folder: Path = Path("mine"), /, *, language: Literal["c", "rust", "go"] = "c"
+    folder: Path = Path("mine"), /, *, language: Literal["c", "rust", "go", "python"] = "c"
 ) -> int:
     """Write a controller that owns window and pacing rate, equal to Reno, to be changed.
 
-    It is compiled to a shared object, which stands wherever a law does.
+    A shared object or a file in Python, it stands wherever a law does.
 
     Args:
         folder: The folder; it must not exist.
@@ -101,8 +104,10 @@ def controller(
     except OSError as error:
         raise StoreError(f"cannot write {folder}: {error.strerror}") from None
     law = folder / made if folder.is_absolute() else f"./{folder / made}"
-    say(f"build: {build.format(folder=folder)}")
-    say(f"run: lfn compare --law {law},reno:linux --rate 100Mbit/s --rtt 40ms")
+    if build:
+        say(f"build: {build.format(folder=shlex.quote(str(folder)))}")
+    law = shlex.quote(f"{law},reno:linux")
+    say(f"run: lfn compare --law {law} --rate 100Mbit/s --rtt 40ms")
     return 0
 
 

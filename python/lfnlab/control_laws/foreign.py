@@ -1,8 +1,9 @@
-"""Controllers from shared objects: for ``FILE.so`` where a law may stand.
+"""Controllers of files: ``FILE.so``, and a class of ``FILE.py``, where a law may stand.
 
 A shared object is code that nothing guards against, so this process never loads one: a process of
-its own tells its name, and one for each run computes it (:mod:`lfnlab.experiment.alone`). Its name
-in a scenario's text is NAME@HASH, with the hash of the file: a run belongs to the bytes that ran.
+its own tells its name, and one for each run computes it (:mod:`lfnlab.experiment.alone`). A class
+in Python runs there too, since it may hang. The name in a scenario's text is NAME@HASH, with the
+hash of the file: a run belongs to the bytes that ran.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from lfnlab import _core
@@ -25,23 +27,22 @@ SKELETONS = Path(__file__).parent / "skeletons"
 _SPELLED = re.compile(r'"([A-Za-z][\w.-]*@[0-9a-f]{12})"')
 
 
+@dataclass(frozen=True)
 class Library:
-    """A shared object with a controller."""
+    """A file with a controller."""
 
-    def __init__(
-        self, path: Path, digest: str, name: str, values: tuple[str, ...], *, loads: bool = False
-    ) -> None:
-        """Describe a shared object.
-
-        Args:
-            path: the file, absolute.
-            digest: of its content, twelve hexadecimal digits.
-            name: in results.
-            values: names of the values that it shows beside its window.
-            loads: whether this process may load it.
-        """
-        self.path, self.digest, self.name, self.values = path, digest, name, values
-        self.loads = loads
+    path: Path
+    """Absolute."""
+    digest: str
+    """Of its content, twelve hexadecimal digits."""
+    name: str
+    """In results."""
+    values: tuple[str, ...]
+    """Names of the values that it shows beside its window."""
+    class_name: str = ""
+    """The class in Python; empty: of a shared object."""
+    loads: bool = False
+    """Whether this process may load it."""
 
     @property
     def spelled(self) -> str:
@@ -64,12 +65,25 @@ def find(path: Path) -> Library:
     key = (path, digest_of(path))
     if key not in _known:
         name, values = _described(path)
-        if name in {known["name"] for known in _core.laws()}:
+        if name in {law["name"] for law in _core.laws()}:
             raise LawError(
                 f"{path}: {name} is a law of the registry; give the controller another name"
             )
         _known[key] = Library(path, key[1], name, tuple(values))
     return known(_known[key])
+
+
+def of_class(path: Path, class_name: str, name: str, values: tuple[str, ...]) -> Library:
+    """The controller of a class in Python.
+
+    Raises:
+        LawError: when another class of the file has its name.
+    """
+    path = path.absolute()
+    library = known(Library(path, digest_of(path), name, values, class_name))
+    if library.class_name != class_name:
+        raise LawError(f"{path}: {library.class_name} and {class_name} are both called {name}")
+    return library
 
 
 def known(library: Library) -> Library:

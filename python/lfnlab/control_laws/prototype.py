@@ -10,7 +10,6 @@ reaches. So its runs are stored as others are, but never taken from the store: t
 
 from __future__ import annotations
 
-import dis
 import hashlib
 import importlib.util
 import inspect
@@ -18,28 +17,21 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 from lfnlab import _core
-from lfnlab.control_laws import foreign, header
+from lfnlab.control_laws import controller, foreign, header
+from lfnlab.control_laws.checks import check_class, last_line
+from lfnlab.control_laws.controller import Controller
 from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
     from lfnlab._core import Ack, Loss
 
-CALLBACKS = {
-    "on_ack": 2,
-    "on_loss": 1,
-    "on_sample": 1,
-    "on_open": 1,
-    "on_tick": 0,
-    "on_undo": 0,
-}
-"""Callbacks, and how many arguments each takes besides ``self``."""
+CALLBACKS = ("on_ack", "on_loss", "on_sample", "on_open", "on_tick", "on_undo")
 DECISIONS = ("cwnd", "ssthresh", "pacing_bps", "next_tick_s")
 """Attributes by which a law decides."""
 
@@ -109,53 +101,63 @@ _modules: dict[tuple[str, str], Any] = {}
 """Modules by path and hash of a file."""
 
 
-def spelled(law: str | type[Law], folder: Path | None = None) -> str:
-    """Value of ``law`` in a scenario's text; a prototype has its name and its source's hash.
+def spelled(law: str | type[Law | Controller], folder: Path | None = None) -> str:
+    """Value of ``law`` in a scenario's text; a law of a file has its name and its source's hash.
 
     ``folder`` is the base of a relative FILE.py:CLASS; default the working directory.
 
     Raises:
         LawError: when it is a class that cannot be a law, or a file that has none.
     """
+    law = resolved(law, folder or Path())
     if isinstance(law, str):
-        found = resolved(law, folder or Path())
-        if isinstance(found, str):
-            return found
-        law = found
+        return law
     name, source, *_ = describe(law)
     return f"{name}@{source}"
 
 
-def find(text: str, folder: Path) -> type[Law] | None:
-    """The class that a text names as FILE.py:CLASS, FILE.h or as :func:`spelled`; else None.
+def find(text: str, folder: Path) -> type[Law] | foreign.Library | None:
+    """The law that a text names by its file or as :func:`spelled`; None: a law of the registry.
+
+    The files are FILE.py:CLASS, where a file with one law needs no CLASS, FILE.h and FILE.so.
 
     Raises:
-        LawError: when the file has no such class, or cannot be read or run.
+        LawError: when the file has no such law, or cannot be read or run.
     """
     if "@" in text:
-        return _classes.get(text)
+        return _classes.get(text) or foreign.spelled(text)
     if text.endswith(".h"):
         return _header(folder / text)
-    file = re.fullmatch(r"(.*\.py)(?::(.*))?", text)
-    return None if file is None else _load(folder / file[1], file[2] or "")
-
-
-def resolved(text: str, folder: Path) -> str | type[Law]:
-    """A law as a scenario in Python holds it: a class, NAME@HASH of a shared object, or the text.
-
-    Raises:
-        LawError: as :func:`find` and :func:`lfnlab.control_laws.foreign.find`.
-    """
-    if text.endswith(".so"):
-        return foreign.find(folder / text).spelled
-    return find(text, folder) or text
-
-
-def outside(text: str, folder: Path) -> type[Law] | foreign.Library | None:
-    """The law that the registry does not have; the compiled module asks for it."""
     if text.endswith(".so"):
         return foreign.find(folder / text)
-    return find(text, folder) or foreign.spelled(text)
+    file = re.fullmatch(r"(.*\.py)(?::(.*))?", text)
+    if file is None:
+        return None
+    found = load(folder / file[1], file[2] or "")
+    return _library(found, folder / file[1]) if issubclass(found, Controller) else found
+
+
+def resolved(law: str | type[Law | Controller], folder: Path) -> str | type[Law]:
+    """A law as a scenario in Python holds it: a class, NAME@HASH of a controller, or the text.
+
+    Raises:
+        LawError: as :func:`find`.
+    """
+    found: type[Law] | foreign.Library | None
+    if isinstance(law, str):
+        found = find(law, folder)
+        if found is None:
+            return law
+    elif isinstance(law, type) and issubclass(law, Controller):
+        found = _library(law, controller.file_of(law))
+    else:
+        found = law
+    return found.spelled if isinstance(found, foreign.Library) else found
+
+
+def _library(law: type[Controller], path: Path) -> foreign.Library:
+    controller.check(law)
+    return foreign.of_class(path, law.__name__, law.name, tuple(law.probes))
 
 
 def located(text: str, folder: Path) -> str:
@@ -166,19 +168,25 @@ def located(text: str, folder: Path) -> str:
     )
 
 
-def is_prototype(law: str | type[Law]) -> bool:
+def is_prototype(law: str | type[Law | Controller]) -> bool:
     """Whether a law of a scenario is not the registry's."""
     if isinstance(law, str):
         return "@" in law or re.search(r"\.py(:|$)|\.(h|so)$", law) is not None
     return True
 
 
-def is_library(law: str | type[Law]) -> bool:
-    """Whether a law of a scenario is a shared object's, whose hash is in its name."""
+def is_controller(law: str | type[Law | Controller]) -> bool:
+    """Whether a law of a scenario is a controller, of a shared object or in Python."""
     return isinstance(law, str) and foreign.spelled(law) is not None
 
 
-def label(law: str | type[Law]) -> str:
+def is_repeatable(law: str | type[Law | Controller]) -> bool:
+    """Whether the name of a law of a scenario tells all that it depends on: no Python is in it."""
+    library = foreign.spelled(law) if isinstance(law, str) else None
+    return (library is not None and not library.class_name) or not is_prototype(law)
+
+
+def label(law: str | type[Law | Controller]) -> str:
     """Name of a scenario's law in results."""
     name, is_prototype, _ = spelled(law).partition("@")
     return name + _core.PROTOTYPE_STAMP if is_prototype else name
@@ -192,35 +200,18 @@ def describe(law: type[Law]) -> tuple[str, str, str, tuple[str, ...]]:
     """
     if not (isinstance(law, type) and issubclass(law, Law)):
         raise LawError(f"{law!r} is not a law; write a name or a subclass of lfnlab.Law")
-    for callback, arguments in CALLBACKS.items():
-        own = getattr(law, callback)
-        if own is getattr(Law, callback):
-            if callback in ("on_ack", "on_loss"):
-                raise LawError(f"{law.__name__} has no {callback}; a law has on_ack and on_loss")
-            continue
-        _check_arguments(law, callback, own, arguments + 1)
-    _check_attributes(law)
-    if law.__init__ is not Law.__init__:
-        _check_arguments(law, "__init__", law.__init__, 1)
-    if not (isinstance(law.name, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", law.name)):
-        raise LawError(
-            f"{law.__name__}.name: {law.name!r}; allowed: a letter, then letters, digits, . _ -"
-        )
-    if law.name in {known["name"] for known in _core.laws()}:
-        raise LawError(f"{law.name} is a law of the registry; give the class another name")
+    for callback in ("on_ack", "on_loss"):
+        if getattr(law, callback) is getattr(Law, callback):
+            raise LawError(f"{law.__name__} has no {callback}; a law has on_ack and on_loss")
+    check_class(law, Law, CALLBACKS, DECISIONS)
     if not isinstance(law.slow_start, str):
         raise LawError(f"{law.__name__}.slow_start: {law.slow_start!r}; allowed: a text")
-    several = isinstance(law.probes, tuple | list)
-    if not several or not all(isinstance(probe, str) for probe in law.probes):
-        raise LawError(f"{law.__name__}.probes: {law.probes!r}; allowed: a list of names")
-    if len(law.probes) > 8:
-        raise LawError(f"{law.__name__}.probes: {len(law.probes)}; allowed: at most 8")
     digest = _digest(law)
     _classes[f"{law.name}@{digest}"] = law
     return law.name, digest, law.slow_start, tuple(law.probes)
 
 
-def check_names(laws: Iterable[str | type[Law]]) -> None:
+def check_names(laws: Iterable[str | type[Law | Controller]]) -> None:
     """Refuse two prototypes of one name, whose results could not be told apart."""
     known: dict[str, str] = {}
     for law in laws:
@@ -229,21 +220,15 @@ def check_names(laws: Iterable[str | type[Law]]) -> None:
             name = text.partition("@")[0]
             if known.setdefault(name, text) != text:
                 raise LawError(
-                    f"two laws in Python are called {name}; give one another name, for example "
+                    f"two laws are called {name}; give one another name, for example "
                     f'name = "{name}-2"'
                 )
 
 
-def hint(error: BaseException) -> str:
-    """Suggestion for a misspelt attribute, "; did you mean NAME?", or empty."""
-    if not isinstance(error, AttributeError) or not error.name:
-        return ""
-    near = get_close_matches(error.name, dir(error.obj), 1)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
 def source_of(text: str) -> str | None:
     """The file of a law as :func:`spelled`, if it is known here and comes from one."""
+    if (library := foreign.spelled(text)) is not None and library.class_name:
+        return library.path.read_text(encoding="utf-8", errors="replace")
     law = _classes.get(text)
     return None if law is None else source_text(law)
 
@@ -256,41 +241,6 @@ def source_text(law: type[Law]) -> str | None:
         except (OSError, TypeError, UnicodeDecodeError):  # a notebook, an interactive session
             return None
     return _texts[law]
-
-
-def _check_arguments(law: type[Law], name: str, own: Any, count: int) -> None:
-    wanted = ", ".join(inspect.signature(getattr(Law, name)).parameters)
-    right = f"write {name}({'self' if name == '__init__' else wanted})"
-    if not callable(own):
-        raise LawError(f"{law.__name__}.{name} is {own!r}, which cannot be called; {right}")
-    try:
-        signature = inspect.signature(own)
-    except (TypeError, ValueError):  # of C, which tells none
-        return
-    try:
-        signature.bind(*range(count))
-    except TypeError:
-        raise LawError(f"{law.__name__}.{name}{signature} cannot be called; {right}") from None
-
-
-def _check_attributes(law: type[Law]) -> None:
-    """Refuse an attribute that only looks like one by which a law decides."""
-    parts = [part for base in law.__mro__[: law.__mro__.index(Law)] for part in vars(base).items()]
-    methods = [(name, part) for name, part in parts if isinstance(part, FunctionType)]
-    own = {attribute for name, part in methods if name not in CALLBACKS for attribute in _set(part)}
-    for name, part in methods:
-        for attribute in sorted(_set(part) - own - set(dir(law))):
-            if near := get_close_matches(attribute, DECISIONS, 1, 0.75):
-                raise LawError(
-                    f"{law.__name__}.{name} sets {attribute}; did you mean {near[0]}? An attribute "
-                    "of the law's own is first set in __init__"
-                )
-
-
-def _set(function: FunctionType) -> set[str]:
-    """The attributes that a function sets."""
-    code = dis.get_instructions(function)
-    return {step.argval for step in code if step.opname == "STORE_ATTR"}
 
 
 def _digest(law: type[Law]) -> str:
@@ -313,8 +263,12 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, bool | int | float | str | tuple | None)
 
 
-def _load(path: Path, name: str) -> type[Law]:
-    """The class of this name in a file, which is run unless these bytes of it were."""
+def load(path: Path, name: str) -> type[Law | Controller]:
+    """The class of this name in a file, which is run unless these bytes of it were.
+
+    Raises:
+        LawError: when the file has no such class, or cannot be read or run.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -323,18 +277,22 @@ def _load(path: Path, name: str) -> type[Law]:
     if key not in _modules:
         _modules[key] = _executed(path, content, f"lfnlab_law_{path.stem}_{key[1][:12]}")
     module = _modules[key]
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, Law) and found is not Law):
-        classes = [
-            own
-            for own, value in vars(module).items()
-            if isinstance(value, type)
-            and issubclass(value, Law)
-            and value.__module__ == module.__name__
-        ]
-        there = f"it has {', '.join(classes)}" if classes else "it has no subclass of lfnlab.Law"
+    classes = {
+        own: value
+        for own, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, Law | Controller)
+        and value.__module__ == module.__name__
+    }
+    found = getattr(module, name or next(iter(classes), ""), None)
+    is_law = isinstance(found, type) and issubclass(found, Law | Controller)
+    if not is_law or found in (Law, Controller) or (not name and len(classes) != 1):
+        none = "it has no subclass of lfnlab.Law or lfnlab.Controller"
+        there = f"it has {', '.join(classes)}" if classes else none
         raise LawError(f"{path}: no law {name!r}; {there}")
-    _texts.setdefault(found, content.decode(errors="replace"))
+    assert isinstance(found, type)
+    if issubclass(found, Law):
+        _texts.setdefault(found, content.decode(errors="replace"))
     return found
 
 
@@ -362,21 +320,8 @@ def _executed(path: Path, content: bytes, name: str) -> Any:
             exec(compile(content, path, "exec"), vars(module))
     except Exception as error:
         del sys.modules[name]
-        raise LawError(f"{path} cannot be loaded: {_last_line(error, path)}") from error
+        raise LawError(f"{path} cannot be loaded: {last_line(error, path)}") from error
     return module
-
-
-def _last_line(error: Exception, path: Path) -> str:
-    """An exception in one line, with the line of the file that it came from."""
-    line = getattr(error, "lineno", None)
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    where = f" (line {line})" if line is not None else ""
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message}{where}"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A run in a process of its own: for controllers from shared objects, which may crash or hang.
+"""A run in a process of its own: for controllers of files, which may crash or hang.
 
 The process reads the run from standard input and writes lines: ``p FRACTION`` while it computes,
 at last ``d BYTES`` and so many bytes of files, or ``e ERROR``. The first run of a library is
@@ -71,7 +71,10 @@ def _computed(
         "scenario": scenario.text,
         "command": command,
         "memory_bytes": _core.memory_limit_bytes(),
-        "libraries": [[str(one.path), one.digest, one.name, list(one.values)] for one in libraries],
+        "libraries": [
+            [str(one.path), one.digest, one.name, list(one.values), one.class_name]
+            for one in libraries
+        ],
     }
     names = ", ".join(one.name for one in libraries)
     child = subprocess.Popen(
@@ -175,10 +178,12 @@ def _run(asked: dict[str, Any], own: int) -> None:
 
     try:
         _core.limit_memory(f"{asked['memory_bytes']}B")
-        for path, digest, name, values in asked["libraries"]:
+        for path, digest, name, values, class_name in asked["libraries"]:
             if foreign.digest_of(Path(path)) != digest:
                 raise LawError(f"{path}: it has changed since the experiment began")
-            foreign.known(foreign.Library(Path(path), digest, name, tuple(values), loads=True))
+            foreign.known(
+                foreign.Library(Path(path), digest, name, tuple(values), class_name, loads=True)
+            )
         scenario = _core.Scenario(asked["scenario"])
         (run,) = _core.run_many([scenario], 1, tell)
         assert run is not None

@@ -34,6 +34,7 @@ from lfnlab.scenario.builder import Scenario
 if TYPE_CHECKING:
     import polars as pl
 
+    from lfnlab.control_laws.controller import Controller
     from lfnlab.control_laws.prototype import Law
     from lfnlab.scenario.elements import FlowSettings
 
@@ -208,11 +209,7 @@ def _results(store: Store, title: str, plan: Plan, errors: Mapping[str, str]) ->
 
 def _forget_prototypes(store: Store, plan: Plan) -> None:
     """Remove runs of laws in Python: their class may depend on other code that has changed."""
-
-    def forgets(law: str | type[Law]) -> bool:
-        return prototype.is_prototype(law) and not prototype.is_library(law)
-
-    own = [any(map(forgets, case.scenario.laws)) for case in plan.cases]
+    own = [not all(map(prototype.is_repeatable, case.scenario.laws)) for case in plan.cases]
     there = store.keys()
     if stale := {run.key for run in plan.runs if own[run.case] and run.key in there}:
         remove([store.path(key) for key in sorted(stale)])
@@ -340,7 +337,7 @@ class _State:
 
 
 def compare(
-    laws: Sequence[str | type[Law]],
+    laws: Sequence[str | type[Law | Controller]],
     base: Scenario,
     *,
     seeds: int | Sequence[int] = 1,

@@ -36,6 +36,7 @@ from lfnlab.scenario.elements import (
 from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
+    from lfnlab.control_laws.controller import Controller
     from lfnlab.control_laws.prototype import Law
 
 SCHEMA = 1
@@ -75,7 +76,7 @@ class Scenario:
 
     def flow(
         self,
-        law: str | type[Law],
+        law: str | type[Law | Controller],
         *,
         rtt: str | tuple[str, ...] | None = None,
         **settings: Unpack[FlowSettings],
@@ -86,11 +87,10 @@ class Scenario:
         1GB)" or a tuple, whose values the flows of the group take in order.
 
         ``law`` is NAME, NAME:VARIANT, FILE.py:CLASS, FILE.so or a subclass of
-        :class:`lfnlab.Law`. ``rtt`` defaults to that given to :func:`dumbbell`, elsewhere to the
-        delays of the links.
+        :class:`lfnlab.Law` or :class:`lfnlab.Controller`. ``rtt`` defaults to that given to
+        :func:`dumbbell`, elsewhere to the delays of the links.
         """
-        if isinstance(law, str):
-            law = prototype.resolved(law, Path())
+        law = prototype.resolved(law, Path())
         rtt = rtt or self.default_rtt
         if rtt is None and self.link is not None and self.link.delay is None:
             raise TypeError('flow() needs rtt="100ms": this scenario has no default RTT')
@@ -121,7 +121,7 @@ class Scenario:
         return replace(self, capture=capture or Capture())
 
     @property
-    def laws(self) -> tuple[str | type[Law], ...]:
+    def laws(self) -> tuple[str | type[Law | Controller], ...]:
         """The laws that it names, as often as it does."""
         named = (*(flow.law for flow in self.flows), *(model.law for model in self.traffic))
         return tuple(law for law in named if law is not None)

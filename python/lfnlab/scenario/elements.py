@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from lfnlab.scenario.keywords import keywords
 
 if TYPE_CHECKING:
+    from lfnlab.control_laws.controller import Controller
     from lfnlab.control_laws.prototype import Law
 
 __all__ = [
@@ -482,7 +483,7 @@ class Flow:
 
     name: str | int | None = None
     """How a schedule calls the group: letters, digits, ``_`` and ``-``. Default: its index."""
-    law: str | type[Law] | None = None
+    law: str | type[Law | Controller] | None = None
     """Congestion-control law, NAME or NAME:VARIANT; of those with parameters also
     NAME:PARAMETER=VALUE. Or FILE.py:CLASS for one in Python. Over UDT also its own, "udt"
     or "udt:VARIANT", which is the default there.
@@ -878,7 +879,7 @@ class Traffic:
     """Its name in random streams and results: letters, digits, ``_`` and ``-``. Default
     "traffic" and its index.
     """
-    law: str | type[Law] | None = None
+    law: str | type[Law | Controller] | None = None
     """Law of every connection. Default "reno"."""
     direction: Literal["forward", "reverse"] | None = None
     """Direction of the larger part of the data: files, answers, or the data of the host that

@@ -51,8 +51,8 @@ def _built_in(law: str) -> str | None:
 def why_not_built_in(law: str) -> str:
     """Why a prototype does not run there, and the remedy."""
     name = law.partition("@")[0]
-    if prototype.is_library(law):
-        return f"{name} is a shared object, which the simulator alone runs"
+    if prototype.is_controller(law):
+        return f"{name} is a controller, which the simulator alone runs"
     if not name.endswith(".h"):
         return f"{name} is a law in Python; port it to a C header (docs/prototypes.md)"
     return (

@@ -1,10 +1,11 @@
-"""Controllers from shared objects: equal to the built-in law, and harmless when they are wrong."""
+"""Controllers of files: equal to the built-in law, and harmless when they are wrong."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from lfnlab import LabError, LawError, compare, dumbbell
+from lfnlab import Controller, LabError, LawError, compare, dumbbell
 from lfnlab.cli import app as cli
 from lfnlab.control_laws import foreign
 from lfnlab.experiment import alone
@@ -20,7 +21,7 @@ from lfnlab.experiment import alone
 if TYPE_CHECKING:
     from command import Lfn
 
-    from lfnlab import Run, Scenario
+    from lfnlab import ControllerAck, Run, Scenario
 
 PATHS = {
     "deep": dumbbell(rate="50Mbit/s", rtt="40ms", buffer="1bdp", duration="8s", sample="10ms"),
@@ -61,15 +62,17 @@ def windows(run: Run) -> np.ndarray:
 def build(lfn: Lfn, folder: Path, language: str) -> Path:
     """A fresh skeleton, built by the command that `lfn new controller` says."""
     said = lfn("new", "controller", folder, "--language", language)
-    command = next(line for line in said.splitlines() if line.startswith("build: "))
-    subprocess.run(command.removeprefix("build: "), shell=True, check=True, capture_output=True)
+    for line in said.splitlines():
+        if line.startswith("build: "):
+            command = line.removeprefix("build: ")
+            subprocess.run(command, shell=True, check=True, capture_output=True)
     law = next(line for line in said.splitlines() if line.startswith("run: "))
     return Path(law.split("--law ")[1].split(",")[0])
 
 
-@pytest.mark.parametrize("language", ["c", "rust", "go"])
+@pytest.mark.parametrize("language", ["c", "rust", "go", "python"])
 def test_a_skeleton_is_reno_to_the_segment(language: str, tmp_path: Path, lfn: Lfn) -> None:
-    tool = {"c": "cc", "rust": "cargo", "go": "go"}[language]
+    tool = {"c": "cc", "rust": "cargo", "go": "go", "python": sys.executable}[language]
     if shutil.which(tool) is None:
         pytest.skip(f"CONTROLLERS IN {language.upper()} NOT TESTED: {tool} is missing")
     built = build(lfn, tmp_path / "own", language)
@@ -245,3 +248,90 @@ def test_a_run_belongs_to_the_bytes_of_its_controller(tmp_path: Path) -> None:
     assert f"mine@{foreign.digest_of(built)}" in (first.path / "scenario.toml").read_text()
     made(tmp_path, {"mine->window / 2 > 2 ? mine->window / 2 : 2": "mine->window / 3 + 2"})
     assert run().path != first.path
+
+
+def in_python(folder: Path, body: str) -> str:
+    """A controller in Python whose class has these lines at each ACK."""
+    text = f"""
+import time
+import lfnlab
+
+class Own(lfnlab.Controller):
+    probes = ("shown",)
+
+    def __init__(self, config):
+        self.shown = 1
+
+    def ack(self, ack):
+{body}
+"""
+    (folder / "own.py").write_text(text)
+    return str(folder / "own.py")
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ("        1 / (self.now_ns < 5e8)",
+         r"Own.ack at 0.5\d* s: ZeroDivisionError: division by zero \(own.py:12\)"),
+        ("        self.window_bytes = 10",
+         r"Own.ack at [\d.]+ s: window_bytes 10; allowed: 1448 to "),
+        ("        self.window_bytes = float('nan')",
+         r"Own.ack at .*: ValueError: window_bytes: found NaN; allowed: a finite number of bytes"),
+        ("        self.next_tick_ns = self.now_ns",
+         r"Own.ack at .*: ValueError: next_tick_ns: found \d+; allowed: a time after now_ns"),
+        ("        self.shown = 'many'",
+         r"Own.probes at .*: TypeError: shown: found 'many' of type str; allowed: for a probe"),
+        ("        ack.rtt_s",
+         r"Own.ack at .*ControllerAck' object has no attribute 'rtt_s' .*did you mean rtt_ns"),
+        ("        while True: pass",
+         r"Own: simulated time stood still for 2 s, at "),
+        ("        self.window_bytes = 30000 + time.monotonic_ns() % 4096",
+         r"Own: two runs of one scenario and seed differ"),
+    ],
+)  # fmt: skip
+def test_a_wrong_controller_in_python_ends_its_run_in_one_line(
+    body: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alone, "STALLS_AFTER_S", 2.0)
+    path = replace(SHORT, sample="100ms")
+    with pytest.raises(LabError, match=wrong) as found:
+        compare([in_python(tmp_path, body)], path, out=tmp_path / "out")
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("replaced", "name", "wrong"),
+    [
+        (("def ack", "def acknowledged"), "", "Own has no ack; a controller has one"),
+        (
+            ("(self, ack)", "(self)"),
+            "",
+            r"Own.ack\(self\) cannot be called; write ack\(self, ack\)",
+        ),
+        (("(self, config)", "(self)"), "", r"cannot be called; write __init__\(self, config\)"),
+        (("window_bytes", "windows_bytes"), "", "sets windows_bytes; did you mean window_bytes"),
+        (('"shown",', "*'abcdefghi',"), "", "Own.probes: 9; allowed: at most 8"),
+        (("class Own", "class Two(lfnlab.Law): pass\n\nclass Own"), "", "it has Two, Own"),
+        (("", ""), ":None", "no law 'None'; it has Own"),
+        (("probes =", "name = 'cubic'; probes ="), "", "cubic is a law of the registry"),
+    ],
+)
+def test_what_is_no_controller_in_python_is_refused(
+    replaced: tuple[str, str], name: str, wrong: str, tmp_path: Path
+) -> None:
+    file = Path(in_python(tmp_path, "        self.window_bytes = 14480"))
+    file.write_text(file.read_text().replace(*replaced))
+    with pytest.raises(LawError, match=wrong):
+        compare([f"{file}{name}"], SHORT, out=tmp_path / "out")
+
+
+def test_a_class_of_the_running_program_is_no_controller(tmp_path: Path) -> None:
+    """Another process could not load it; a class that was imported from a file it can."""
+
+    class Own(Controller):
+        def ack(self, ack: ControllerAck) -> None:
+            pass
+
+    with pytest.raises(LawError, match=r"write it to a file and name it \"./FILE.py:Own\""):
+        compare([Own], SHORT, out=tmp_path / "out")

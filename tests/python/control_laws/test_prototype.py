@@ -170,7 +170,7 @@ def test_two_laws_of_one_name_are_refused(path: Scenario, tmp_path: Path) -> Non
 
         return type("Gain", (Half,), {"on_ack": on_ack, **attributes})
 
-    with pytest.raises(LawError, match=r'two laws in Python are called Gain; .* name = "Gain-2"'):
+    with pytest.raises(LawError, match=r'two laws are called Gain; .* name = "Gain-2"'):
         compare([with_gain(1.0), with_gain(2.0)], path, out=tmp_path)
     named = [with_gain(gain, name=f"gain-{gain}") for gain in (1.0, 2.0)]
     results = compare(named, path, out=tmp_path)
@@ -325,8 +325,11 @@ def test_no_such_file(path: Scenario) -> None:
 
 
 def test_a_file_without_a_class(path: Scenario, mine: Path) -> None:
+    """It is for a file with one law."""
+    assert path.flow(str(mine)).flows[0].law is path.flow(f"{mine}:Mine").flows[0].law
+    mine.write_text(f"{mine.read_text()}\n\nclass Other(Mine):\n    pass\n")
     for text in (str(mine), f"{mine}:"):
-        with pytest.raises(LawError, match=r"mine.py: no law ''; it has Mine"):
+        with pytest.raises(LawError, match=r"mine.py: no law ''; it has Mine, Other"):
             path.flow(text)
 
 
