@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lfnlab import _core, kernel
+from lfnlab.control_laws import foreign, prototype
 from lfnlab.errors import LawError
 
 #: Linux's names of laws that differ from ours.
@@ -21,8 +22,8 @@ OF_LINUX = (
 #: dctcp needs routers that mark.
 LEFT_OUT = {"dctcp": "it needs a network that marks (ECN), not a drop-tail queue"}
 MODULES = Path("/lib/modules")
-#: Headers outside of the registry come after its laws.
-OF_HEADER = 1000
+#: Laws of files come after those of the registry.
+OF_FILE = 1000
 
 
 @dataclass(frozen=True, order=True)
@@ -83,7 +84,7 @@ def of_host(names: Sequence[str]) -> tuple[list[Offer], list[str]]:
 
 
 def named(text: str) -> list[Offer]:
-    """The offers that ``--law`` names: Linux's names, or ours of laws that Linux does not have.
+    """The offers that ``--law`` names: Linux's names, ours of laws that Linux does not have, files.
 
     Raises:
         LawError: a name that no sender can use.
@@ -95,11 +96,13 @@ def named(text: str) -> list[Offer]:
     for name in (part.strip() for part in text.split(",")):
         law = LINUX_NAMES.get(name, name)
         if name.endswith(".h"):
-            offer = Offer(name, kernel.find(name).kernel_name, True, OF_HEADER + len(offers))
+            offer = Offer(name, kernel.find(name).kernel_name, True, OF_FILE + len(offers))
+        elif isinstance(found := prototype.find(name, Path()), foreign.Library):
+            offer = Offer(found.spelled, found.name, False, OF_FILE + len(offers))
         elif name in allowed or law in OF_LINUX:
             offer = _linux(law) if law in OF_LINUX else _ours(loadable[law])
         else:
-            allow = f"{', '.join(allowed)}, or FILE.h"
+            allow = f"{', '.join(allowed)}, or FILE.h, or a controller in FILE.so or FILE.py"
             raise LawError(f'--law: "{name}"; {_why(name)}; allowed: {allow}')
         if offer in offers:
             raise LawError(f'--law: "{name}" is named twice; write each law once')
@@ -136,7 +139,7 @@ def _ours(law: kernel.KernelLaw) -> Offer:
 def choices(offers: Sequence[Offer], flows: int) -> list[Choice]:
     """Every offer with 1, 2, 4 ... and ``flows`` streams, with fq and without.
 
-    BBR paces itself, with fq or without it.
+    BBR paces itself, with fq or without it; so may a controller.
     """
     counts = sorted({flows, *(2**k for k in range(10) if 2**k < flows)})
     return [
@@ -144,5 +147,5 @@ def choices(offers: Sequence[Offer], flows: int) -> list[Choice]:
         for offer in offers
         for streams in counts
         for fq in (False, True)
-        if not (fq and offer.law == "bbr")
+        if not (fq and (offer.law == "bbr" or prototype.is_controller(offer.law)))
     ]

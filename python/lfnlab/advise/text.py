@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lfnlab.advise import host
 from lfnlab.advise.path import MOST_WINDOW_BYTES
 from lfnlab.analysis.table import Table, plain
+from lfnlab.control_laws.prototype import is_controller
 from lfnlab.statistics import finite
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def udt_lines(advice: Advice) -> list[str]:
 
 def law_lines(choice: Choice) -> list[str]:
     """Commands for the sender, to type."""
+    if is_controller(choice.law):
+        return [f"# {choice.name} is a controller: its own stack is told to use it"]
     lines = []
     if choice.ours:
         lines.append(f"lfn kernel load {choice.law}")
@@ -147,7 +150,8 @@ def _to_type(advice: Advice) -> Iterator[str]:
     yield from (f"  {line}    # here; at the other host if it has less" for line in both)
     typed = law_lines(best)
     yield from (f"  {line}    # sender" for line in typed)
-    yield f"  iperf3 -c HOST -C {best.name} -P {best.streams}    # to try it"
+    if not is_controller(best.law):
+        yield f"  iperf3 -c HOST -C {best.name} -P {best.streams}    # to try it"
     if advice.path.window_bytes > MOST_WINDOW_BYTES:
         yield "  # a TCP window holds 1 GiB; one stream cannot fill this path and its queue"
 

@@ -11,6 +11,7 @@ from lfnlab import _core
 from lfnlab.cli import sweep as sweeping
 from lfnlab.cli.options import Jobs, Json, Memory, Out, Report, naming_options, print_json
 from lfnlab.cli.progress import bar
+from lfnlab.errors import UsageError
 from lfnlab.printable import say
 
 OK = 0
@@ -100,32 +101,41 @@ def tcpeval(
 def suite_bbr(
     *,
     case: str | None = None,
-    variant: Literal["draft", "undo"] = "draft",
+    variant: Literal["draft", "undo"] | None = None,
+    law: str | None = None,
     out: Out = Path("lfn-bbr"),
     jobs: Jobs = None,
     json: Json = False,
 ) -> int:
-    """Run the example test cases of BBR's draft (draft-ietf-ccwg-bbr) with our bbr3.
+    """Run the example test cases of BBR's draft (draft-ietf-ccwg-bbr) with bbr3 or another law.
 
-    A verdict is one on this implementation: `pass` if all that a case wants was seen, else `fail`.
-    docs/bbr-cases.md explains each failure. Examples:
+    A verdict is one on an implementation: `pass` if all that a case wants was seen, else `fail`.
+    With `--law` a case is judged from outside, by rate, window and data in flight; ten of 22 cannot
+    be. docs/bbr-cases.md explains each failure of bbr3. Examples:
 
         lfn suite bbr
-        lfn suite bbr --case 4,18
         lfn suite bbr --case 18,19 --variant undo
+        lfn suite bbr --law ./mine.so
 
     Args:
         case: Numbers of cases, with commas between; default all.
-        variant: Of bbr3, as `lfn laws bbr3` describes them.
+        variant: Of bbr3, as `lfn laws bbr3` describes them; default `draft`.
+        law: A law to judge from outside: a name, FILE.so or FILE.py:CLASS.
         out: Results directory.
     """
     from lfnlab.analysis.table import plain
     from lfnlab.suite import bbr
 
+    if law is not None and variant is not None:
+        raise UsageError("--law, --variant: allowed: one of them")
+    chosen, of = bbr.chosen(case), variant or bbr.DRAFT
     with naming_options(), bar() as progress:
-        verdicts = bbr.run(bbr.chosen(case), out, variant=variant, jobs=jobs, progress=progress)
+        if law is None:
+            verdicts = bbr.run(chosen, out, variant=of, jobs=jobs, progress=progress)
+        else:
+            verdicts = bbr.run_outside(chosen, out, law, jobs=jobs, progress=progress)
     if json:
-        print_json(bbr.to_json(verdicts, variant))
+        print_json(bbr.to_json(verdicts) | ({"variant": of} if law is None else {"law": law}))
     else:
         say(*plain(bbr.table(verdicts)), sep="\n")
     return OK

@@ -86,6 +86,16 @@ def of_class(path: Path, class_name: str, name: str, values: tuple[str, ...]) ->
     return library
 
 
+def check(library: Library) -> None:
+    """Refuse a file that is not the one that was named.
+
+    Raises:
+        LawError: when its content is another, or it cannot be read.
+    """
+    if digest_of(library.path) != library.digest:
+        raise LawError(f"{library.path}: it has changed since the experiment began")
+
+
 def known(library: Library) -> Library:
     """The library, which its name then finds."""
     return _libraries.setdefault(library.spelled, library)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lfnlab.control_laws import prototype
 from lfnlab.errors import LabError, LawError, UsageError
 from lfnlab.evaluate.criteria import CRITERIA, Criterion
 from lfnlab.evaluate.judge import Answer, Finding, findings
@@ -88,7 +89,7 @@ class Evaluation:
             )
         if self.law.udt:
             yield f"{self.law.label} runs over UDT, the comparators over TCP."
-        if self.law.family == "prototype":
+        if not prototype.is_repeatable(self.law.law):
             yield "A law in a file: its runs are made again each time."
 
     def to_json(self) -> dict[str, Any]:

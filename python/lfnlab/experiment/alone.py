@@ -179,11 +179,9 @@ def _run(asked: dict[str, Any], own: int) -> None:
     try:
         _core.limit_memory(f"{asked['memory_bytes']}B")
         for path, digest, name, values, class_name in asked["libraries"]:
-            if foreign.digest_of(Path(path)) != digest:
-                raise LawError(f"{path}: it has changed since the experiment began")
-            foreign.known(
-                foreign.Library(Path(path), digest, name, tuple(values), class_name, loads=True)
-            )
+            one = foreign.Library(Path(path), digest, name, tuple(values), class_name, loads=True)
+            foreign.check(one)
+            foreign.known(one)
         scenario = _core.Scenario(asked["scenario"])
         (run,) = _core.run_many([scenario], 1, tell)
         assert run is not None

@@ -292,8 +292,11 @@ def on_dask(
                 return
             keys = hashlib.sha256("".join(item.key for item in group).encode()).hexdigest()[:24]
             texts = [(item.key, item.scenario.text) for item in group]
-            called = _remote_brief if group[0].brief else _remote
-            future = client.submit(called, texts, command, code_version(), key=f"lfn-{keys}")
+            if group[0].brief:
+                called: tuple[Any, ...] = (_remote_brief, texts)
+            else:
+                called = (_remote, texts, foreign.of(group[0].scenario))
+            future = client.submit(*called, command, code_version(), key=f"lfn-{keys}")
             futures[future] = group
             yield future
 
@@ -344,9 +347,14 @@ FIRST_EVENTS_A_S = 2e6
 """Predicted events of brief runs a second, until a task tells."""
 
 
-def _remote(texts: Sequence[tuple[str, str]], command: str, code: str) -> Files:
-    """:func:`simulate` on a worker, which must have the same code."""
+def _remote(
+    texts: Sequence[tuple[str, str]], libraries: list[foreign.Library], command: str, code: str
+) -> Files:
+    """:func:`simulate` on a worker, which must have the same code, and files of controllers."""
     _check_code(code)
+    for library in libraries:
+        foreign.check(library)
+        foreign.known(library)
     ((_, text),) = texts
     files = simulate(_core.Scenario(text), command)
     assert files is not None, "nobody gave it up"

@@ -183,10 +183,9 @@ def _check(cases: Sequence[Case], jobs: int, executor: str, backend: Backend) ->
         raise ScenarioError(repr(jobs), f"allowed: from 1 to {MOST_JOBS}", "jobs")
     laws = [law for case in cases for law in case.scenario.laws]
     prototype.check_names(laws)
-    if executor != "local" and any(map(prototype.is_prototype, laws)):
-        raise LawError(
-            f"--executor {executor}: a law in Python or a shared object runs in this machine alone"
-        )
+    here = [law for law in laws if prototype.is_prototype(law) and not prototype.is_controller(law)]
+    if executor != "local" and here:
+        raise LawError(f"--executor {executor}: a law in Python runs in this process alone")
 
 
 def _results(store: Store, title: str, plan: Plan, errors: Mapping[str, str]) -> Results:

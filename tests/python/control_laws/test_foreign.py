@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import lfnlab
 from lfnlab import Controller, LabError, LawError, compare, dumbbell
+from lfnlab.advise import choices, text
 from lfnlab.cli import app as cli
 from lfnlab.control_laws import foreign
 from lfnlab.experiment import alone
@@ -335,3 +337,28 @@ def test_a_class_of_the_running_program_is_no_controller(tmp_path: Path) -> None
 
     with pytest.raises(LawError, match=r"write it to a file and name it \"./FILE.py:Own\""):
         compare([Own], SHORT, out=tmp_path / "out")
+
+
+def test_commands_take_a_controller_from_a_folder_with_a_space(
+    tmp_path: Path, lfn: Lfn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a path that is relative: in a scenario file to that file, elsewhere to the folder."""
+    folder = tmp_path / "my own"
+    folder.mkdir()
+    shutil.copy(foreign.SKELETONS / "python/mine.py", folder / "mine.py")
+    law = "my own/mine.py"
+    monkeypatch.chdir(tmp_path)
+    link = 'rate = "10Mbit/s"\n'
+    sweep = f'[sweep]\nseeds = 1\n[sweep.grid]\n"flow[0].law" = ["reno:linux", "{law}"]\n'
+    file = f'schema = 1\nduration = "1s"\n[link]\n{link}[[flow]]\nlaw = "./mine.py"\nrtt = "20ms"\n'
+    (folder / "one.toml").write_text(file)
+    (folder / "all.toml").write_text(file + sweep)
+    summary = json.loads(lfn("run", "my own/one.toml", "--out", "one", "--json"))
+    assert summary["runs"][0]["prototypes"][0]["law"] == "mine (prototype)"
+    lfn("sweep", "my own/all.toml", "--out", "all")
+    first, second = lfnlab.open("all").results().frame()["goodput_bps"]
+    assert first == second
+    (choice,) = choices.choices(choices.named(law), 1)
+    (line,) = text.law_lines(choice)
+    assert line == "# mine is a controller: its own stack is told to use it"
+    assert "none.so: No such file" in lfn.err("evaluate", "./none.so", "--out", "none")

@@ -38,34 +38,55 @@ class Phase:
     end: int
 
 
-class Seen:
-    """The variables of the flow, sampled each millisecond."""
+class Flow:
+    """Window, pacing and data of the first flow of a run, sampled each millisecond."""
+
+    def __init__(self, run: Run) -> None:
+        """Of its table ``flows``."""
+        flows = run.table("flows")
+        flows = flows.filter(flows["flow"] == 0)
+        self.t_s = flows["t_s"].to_numpy()
+        self.cwnd = flows["cwnd_seg"].to_numpy()
+        self.inflight = flows["inflight_seg"].to_numpy().astype(float)
+        self.retransmits = flows["retransmits"].to_numpy().astype(int)
+        self.delivered = flows["delivered_bytes"].to_numpy().astype(float)
+        self.pacing_bps = flows["pacing_bps"].to_numpy()
+        flow = run.summary["flows"][0]
+        self.wire_bits, self.segment_bits = 8 * flow["wire_bytes"], 8 * flow["segment_bytes"]
+        events = run.table("events")
+        events = events.filter(events["flow"] == 0)
+        self.events = list(zip(events["t_s"], events["kind"], strict=True))
+        self.changes_s: list[float] = list(run.summary.get("changes_s") or [])
+
+    def at(self, t_s: float) -> int:
+        """The first sample at or after a time."""
+        return min(int(np.searchsorted(self.t_s, t_s)), len(self.t_s) - 1)
+
+    def rate_bps(self, from_s: float, to_s: float) -> float:
+        """Goodput between two times, in bit/s on the wire."""
+        a, b = self.at(from_s), self.at(to_s)
+        bits = (self.delivered[b] - self.delivered[a]) * 8 * self.wire_bits / self.segment_bits
+        return float(bits / (self.t_s[b] - self.t_s[a]))
+
+
+class Seen(Flow):
+    """The variables of BBR beside them."""
 
     def __init__(self, run: Run) -> None:
         """Of the first flow of a run."""
+        super().__init__(run)
         probes = run.table("probes")
-        flows = run.table("flows")
         values = [probes.filter((probes["flow"] == 0) & (probes["probe"] == i)) for i in range(8)]
-        flows = flows.filter(flows["flow"] == 0)
-        rows = min(flows.height, values[0].height)
+        rows = min(len(self.t_s), values[0].height)
         of = [value["value"].to_numpy()[:rows] for value in values]
         self.t_s = values[0]["t_s"].to_numpy()[:rows]
         self.state = of[0].astype(int)
         self.pacing_gain, self.bw, self.min_rtt_s = of[1], of[2], of[3] / 1e6
         self.long, self.short, self.bw_short = of[4], of[5], of[6]
         self.round = of[7].astype(int)
-        self.cwnd = flows["cwnd_seg"].to_numpy()[:rows]
-        self.inflight = flows["inflight_seg"].to_numpy()[:rows].astype(float)
-        self.retransmits = flows["retransmits"].to_numpy()[:rows].astype(int)
-        self.delivered = flows["delivered_bytes"].to_numpy()[:rows].astype(float)
-        self.pacing_bps = flows["pacing_bps"].to_numpy()[:rows]
-        flow = run.summary["flows"][0]
-        self.wire_bits, self.segment_bits = 8 * flow["wire_bytes"], 8 * flow["segment_bytes"]
+        for name in ("cwnd", "inflight", "retransmits", "delivered", "pacing_bps"):
+            setattr(self, name, getattr(self, name)[:rows])
         self.gain_one = 256.0 if self.pacing_gain.max() > 10 else 1.0
-        events = run.table("events")
-        events = events.filter(events["flow"] == 0)
-        self.events = list(zip(events["t_s"], events["kind"], strict=True))
-        self.changes_s: list[float] = list(run.summary.get("changes_s") or [])
         edges = np.flatnonzero(np.diff(self.state)) + 1
         bounds = [0, *edges.tolist(), rows]
         self.phases = [Phase(int(self.state[a]), a, b) for a, b in pairwise(bounds)]
@@ -99,16 +120,6 @@ class Seen:
     def following(self, phase: Phase) -> Phase | None:
         """The stay after this one."""
         return next((other for other in self.phases if other.start == phase.end), None)
-
-    def at(self, t_s: float) -> int:
-        """The first sample at or after a time."""
-        return min(int(np.searchsorted(self.t_s, t_s)), len(self.t_s) - 1)
-
-    def rate_bps(self, from_s: float, to_s: float) -> float:
-        """Goodput between two times, in bit/s on the wire."""
-        a, b = self.at(from_s), self.at(to_s)
-        bits = (self.delivered[b] - self.delivered[a]) * 8 * self.wire_bits / self.segment_bits
-        return float(bits / (self.t_s[b] - self.t_s[a]))
 
 
 def name(phase: Phase | None) -> str:
