@@ -32,6 +32,7 @@ ARROWS = {
     "lfn-controller": ["lfn-law"],
     "lfn-sim": ["lfn-path", "lfn-tcp", "lfn-udt"],
     "lfn-scenario": ["lfn-sim"],
+    "lfn-harness": ["lfn-scenario", "lfn-controller"],
     "lfn-transfer": ["lfn-udt"],
     "lfn-conformance": ["lfn-law"],
     "lfn-emulator": ["lfn-sim"],

@@ -44,7 +44,7 @@ _CONTROLLERS = {
         "go build -C {folder} -buildmode=c-shared -o mine.so .",
         "mine.so",
     ),
-    "python": ({"python/mine.py": "mine.py"}, "", "mine.py"),
+    "python": ({"python/mine.py.txt": "mine.py"}, "", "mine.py"),
 }
 
 

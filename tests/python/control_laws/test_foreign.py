@@ -345,7 +345,7 @@ def test_commands_take_a_controller_from_a_folder_with_a_space(
     """By a path that is relative: in a scenario file to that file, elsewhere to the folder."""
     folder = tmp_path / "my own"
     folder.mkdir()
-    shutil.copy(foreign.SKELETONS / "python/mine.py", folder / "mine.py")
+    shutil.copy(foreign.SKELETONS / "python/mine.py.txt", folder / "mine.py")
     law = "my own/mine.py"
     monkeypatch.chdir(tmp_path)
     link = 'rate = "10Mbit/s"\n'
