@@ -9,7 +9,7 @@ SHELL := /usr/bin/env
 else
 .NOTPARALLEL:
 endif
-.PHONY: demo test lint style clippy extension package msrv platforms rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux browser wheel
+.PHONY: demo test lint style clippy extension package msrv platforms rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux stacks browser wheel
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
@@ -140,6 +140,10 @@ tools:
 # LAWS=FILE.h... builds headers from anywhere in too.
 linux:
 	linux/build
+
+# The congestion controllers of deployed stacks, as shared objects in build/stacks: docs/stacks.md. STACK=NAME builds one.
+stacks:
+	nice stacks/build $(STACK)
 
 # The simulator of the web page, a committed file, after a change of its sources.
 browser:

@@ -83,9 +83,9 @@ pub fn law<C: Controller + 'static>(
     build: impl Fn(&Config, &mut Control) -> C + Send + Sync + 'static,
 ) -> Result<Prototype, String> {
     let fits = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.chars().all(|one| one.is_ascii_alphanumeric() || "._-".contains(one));
+        && name.chars().all(|one| one.is_ascii_alphanumeric() || "._:-".contains(one));
     if !fits {
-        return Err(format!("name {name:?}; allowed: a letter, then letters, digits, . _ -"));
+        return Err(format!("name {name:?}; allowed: a letter, then letters, digits, . _ : -"));
     }
     if values.len() > VALUES {
         return Err(format!("{} values; allowed: at most {VALUES}", values.len()));

@@ -447,7 +447,10 @@ fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
 
 /// The law in Python that a scenario in `folder` names, if it has the form of one.
 pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
-    if !text.contains('@') && !text.contains(".py") && !text.ends_with(".h") && !text.ends_with(".so") {
+    let of_file = text.contains(".py") || text.ends_with(".h") || text.ends_with(".so");
+    // STACK:CONTROLLER; the registry has laws by their name and a variant.
+    let of_stack = text.split_once(':').is_some_and(|(name, _)| name.parse::<LawSpec>().is_err());
+    if !text.contains('@') && !of_file && !of_stack {
         return None;
     }
     Python::attach(|py| {

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from lfnlab import machine
 from lfnlab.cli.options import Json, print_json
+from lfnlab.control_laws import stacks
 from lfnlab.errors import Unavailable
 from lfnlab.kernel import host, libbpf
 from lfnlab.printable import say
@@ -75,7 +76,7 @@ def findings() -> list[Finding]:
     """All checks; each follows those that it depends on."""
     if machine.SYSTEM != "linux":
         return [Finding("Linux", "missing", machine.SYSTEM, "all but the simulator")]
-    return [*_bpf(), *_emulator(), *_virtual(), *_sockets()]
+    return [*_bpf(), *_emulator(), *_virtual(), *_stacks(), *_sockets()]
 
 
 def _bpf() -> Iterator[Finding]:
@@ -214,6 +215,18 @@ def _virtual() -> Iterator[Finding]:
     if not os.access(memory, os.W_OK) or os.statvfs(memory).f_flag & os.ST_NOEXEC:
         found, mend = f"{memory} takes no programs' memory", f"mount -o remount,exec {memory}"
         yield Finding("memory of its runs", "limited", found, costs, mend)
+
+
+def _stacks() -> Iterator[Finding]:
+    """Controllers of deployed stacks, which ``make stacks`` builds."""
+    for stack in stacks.stacks():
+        good = f"{stack.package} {stack.version}" if stack.here else None
+        tool = shutil.which(stack.tool)
+        found = "not built" if tool else f"not built, and {stack.tool} is missing"
+        mend = f"make stacks STACK={stack.name}"
+        yield Finding.of(
+            f"stack {stack.name}", good, "limited", found, f"{stack.name}:... as laws", mend
+        )
 
 
 def _sockets() -> Iterator[Finding]:

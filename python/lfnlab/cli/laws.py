@@ -31,7 +31,8 @@ def laws(
     """List the laws, or show the card of one.
 
     Columns: name, family (the signal that ends growth), signals, targets (simulator, Linux kernel),
-    slow start, variants, source.
+    slow start, variants, source. A second table has the controllers of deployed stacks, with the
+    version, and whether `make stacks` has built them.
 
     Examples: `lfn laws cubic`, `lfn laws cubic --picture cubic.png`
 
@@ -46,8 +47,8 @@ def laws(
         raise UsageError("--json, --bibtex: allowed: one of them")
     if name is not None and prototype.is_prototype(name):
         raise LawError(
-            f"{name} is a law in a file, which has no card; `lfn port` records the vectors "
-            "of one in Python"
+            f"{name} is a law in a file or of a stack, which has no card; `lfn port` records the "
+            "vectors of one in Python"
         )
     if name is None and (vectors or picture is not None):
         raise UsageError("--vectors, --picture: of one law; write for example lfn laws cubic")
@@ -61,7 +62,7 @@ def laws(
     elif name is not None:
         say(chosen[0].card(vectors=vectors))
     else:
-        listing.laws(chosen)
+        listing.laws()
     return OK
 
 

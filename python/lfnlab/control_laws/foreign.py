@@ -24,7 +24,7 @@ from lfnlab.errors import LawError
 DESCRIBED_WITHIN_S = 60.0
 SKELETONS = Path(__file__).parent / "skeletons"
 """The header ``controller.h``, and a controller in each language."""
-_SPELLED = re.compile(r'"([A-Za-z][\w.-]*@[0-9a-f]{12})"')
+_SPELLED = re.compile(r'"([A-Za-z][\w.:-]*@[0-9a-f]{12})"')
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 from lfnlab import _core
-from lfnlab.control_laws import controller, foreign, header
+from lfnlab.control_laws import controller, foreign, header, stacks
 from lfnlab.control_laws.checks import check_class, last_line
 from lfnlab.control_laws.controller import Controller
 from lfnlab.errors import LawError
@@ -124,6 +124,7 @@ def find(text: str, folder: Path) -> type[Law] | foreign.Library | None:
     Raises:
         LawError: when the file has no such law, or cannot be read or run.
     """
+    text = stacks.located(text)
     if "@" in text:
         return _classes.get(text) or foreign.spelled(text)
     if text.endswith(".h"):
@@ -171,7 +172,8 @@ def located(text: str, folder: Path) -> str:
 def is_prototype(law: str | type[Law | Controller]) -> bool:
     """Whether a law of a scenario is not the registry's."""
     if isinstance(law, str):
-        return "@" in law or re.search(r"\.py(:|$)|\.(h|so)$", law) is not None
+        of_file = re.search(r"\.py(:|$)|\.(h|so)$", law) is not None
+        return "@" in law or of_file or stacks.names(law)
     return True
 
 

@@ -80,7 +80,7 @@ struct lfn_control {
 struct lfn_controller {
 	uint32_t version;        /* LFN_CONTROLLER_VERSION. */
 	uint32_t value_count;    /* Of `probe`, at most LFN_CONTROLLER_VALUES. */
-	const char *name;        /* In results: a letter, then letters, digits, . _ - */
+	const char *name;        /* In results: a letter, then letters, digits, . _ : - */
 	const char *const *values; /* Names of the values of `probe`; NULL: none. */
 	/* State of a new connection; NULL: it cannot be had. */
 	void *(*create)(const struct lfn_config *config, struct lfn_control *control);

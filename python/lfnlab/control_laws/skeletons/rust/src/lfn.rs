@@ -100,7 +100,7 @@ pub struct Control {
 
 /// A controller of one connection.
 pub trait Controller: Send + Sized {
-    /// In results: a letter, then letters, digits, . _ -
+    /// In results: a letter, then letters, digits, . _ : -
     const NAME: &'static CStr;
 
     /// Whether `sent`, `acked` and `lost` are called.
