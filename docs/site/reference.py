@@ -27,6 +27,7 @@ import pages
 from benches import quoted
 from studies import evaluations, starts, starts_page, which_law_page
 from validation import reference as compared
+from validation import stacks_page
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -86,6 +87,9 @@ COMMITTED = {
     "sweep": quoted.sweep,
     "agreement": pages.agreement,
     "claims": pages.claims,
+    "stack_losses": stacks_page.losses,
+    "stack_growth": stacks_page.growth,
+    "stack_rates": stacks_page.rates,
 }
 
 

@@ -156,7 +156,9 @@ impl<const WHICH: u8> Stack for Tquic<WHICH> {
             sent_size: packet.bytes as usize,
             rate_sample_state: Default::default(),
         };
-        self.controller.on_sent(now, &mut sent, in_flight_bytes);
+        // tquic tells the bytes in flight before the packet.
+        let before = in_flight_bytes.saturating_sub(packet.bytes.into());
+        self.controller.on_sent(now, &mut sent, before);
         sent
     }
 
