@@ -31,7 +31,7 @@ impl Prototype {
     /// The prototype that a result names as `NAME@SOURCE`, if the text has this form; it cannot be run.
     pub fn named(text: &str) -> Option<Prototype> {
         let (name, source) = text.split_once('@')?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
         let fits = name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(is_name)
             && DIGITS.contains(&source.len())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,10 @@ def test_a_controller_of_a_stack_is_a_law(built: Path, tmp_path: Path, lfn: Lfn)
     again = Scenario.from_toml((run.path / "scenario.toml").read_text())
     assert compare([again.laws[0]], SHORT, out=tmp_path / "out").runs[0].path == run.path
     assert "fake:reno" in lfn("table", tmp_path / "out")
+    # A process that never loaded it reads the results, too.
+    command = [sys.executable, "-m", "lfnlab.cli", "table", str(tmp_path / "out")]
+    other = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "fake:reno" in other.stdout
 
 
 @pytest.mark.parametrize(
