@@ -27,7 +27,7 @@ class Drawing:
     style: Style = PRESETS["report"]
 
     def save(self, file: str | Path) -> Path:
-        """Write it as PNG, PDF or SVG, by the ending of the name.
+        """Write it as PNG, PDF, SVG or PGF, by the ending of the name; PGF needs TeX.
 
         Raises:
             UsageError: for another ending.
@@ -64,7 +64,7 @@ def form_of(file: Path) -> str:
     """The format that the ending of a name asks for.
 
     Raises:
-        UsageError: for another than PNG, PDF and SVG.
+        UsageError: for another than PNG, PDF, SVG and PGF.
     """
     form = file.suffix.removeprefix(".")
     if form not in FORMATS:

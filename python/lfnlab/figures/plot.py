@@ -94,7 +94,7 @@ _STYLE: dict[str, Any] = {
     "pdf.fonttype": 42,
 }
 TRACE_POINTS = 1500
-FORMATS = ("png", "pdf", "svg")
+FORMATS = ("png", "pdf", "svg", "pgf")
 
 
 #: Matplotlib's settings belong to the process: threads that change and restore them in turn
@@ -544,12 +544,12 @@ def first_seed(results: Results) -> list[Run]:
 
 def rendered(
     figure: Figure,
-    kinds: Sequence[str] = FORMATS,
+    kinds: Sequence[str] = ("png", "pdf", "svg"),
     *,
     dots_per_inch: float = Style.dpi,
     origin: str = "",
 ) -> dict[str, bytes]:
-    """A figure as "png", "pdf" and "svg"; the same figure, the same bytes.
+    """A figure as "png", "pdf", "svg" or "pgf"; the same figure, the same bytes.
 
     Args:
         figure: the figure.
@@ -575,6 +575,11 @@ def rendered(
         for kind in kinds:
             buffer = io.BytesIO()
             figure.set_facecolor("none" if kind == "svg" else "white")
+            if kind == "pgf":
+                from lfnlab.figures import pgf  # few figures need it
+
+                made[kind] = pgf.rendered(figure, said)
+                continue
             figure.dpi = dots_per_inch if kind == "png" else dpi
             # The back end of PDF takes 0.1 s to import, and a report has no PDF.
             canvas = get_registered_canvas_class(kind)(figure)
