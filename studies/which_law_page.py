@@ -26,6 +26,8 @@ DUEL_PATHS = {
     "1g-180ms": "1 Gbit/s × 180 ms",
     "10g-100ms": "10 Gbit/s × 100 ms",
 }
+SHOWN = "0.25bdp"
+"""The buffer in the figure; a figure of all three would have 720 numbers."""
 GOOD = 0.9
 """Share of the best law's goodput from which on a law counts as good."""
 
@@ -127,37 +129,36 @@ def beside_cubic(duels: pl.DataFrame, path: str, law: str) -> float:
 
 
 def draw(table: pl.DataFrame) -> Figure:
-    """Goodput in percent of the link: a panel a buffer, a row a law, a column a path."""
+    """Goodput in percent of the link with one buffer: a row a law, a column a path."""
     paths = by_path(table)
-    laws, buffers = values(table, "law"), values(table, "buffer")
+    laws = values(table, "law")
     columns = list(product(values(table, "rate"), values(table, "rtt"), values(table, "loss")))
     losses = len(values(table, "loss"))
     with house_style():
-        figure = Figure(figsize=(10.5, 10))
-        for axes, buffer in zip(figure.subplots(len(buffers), sharex=True), buffers, strict=True):
-            percent = np.array(
-                [
-                    [paths[rate, rtt, buffer, loss][law]["percent"] for rate, rtt, loss in columns]
-                    for law in laws
-                ]
-            )
-            names = [probability(p) for *_, p in columns]
-            cells(axes, percent, laws, names, shades=SHADES, limits=(0, 100))
-            axes.set_title(f"buffer {spaced(buffer)}")
-            for j in range(losses, len(columns), losses):
-                axes.axvline(j - 0.5, color="w", linewidth=3)
+        figure = Figure(figsize=(10.5, 4.2))
+        axes = figure.subplots()
+        percent = np.array(
+            [
+                [paths[rate, rtt, SHOWN, loss][law]["percent"] for rate, rtt, loss in columns]
+                for law in laws
+            ]
+        )
+        names = [probability(p) for *_, p in columns]
+        image = cells(axes, percent, laws, names, shades=SHADES, limits=(0, 100))
         for j in range(0, len(columns), losses):
+            if j:
+                axes.axvline(j - 0.5, color="w", linewidth=3)
             rate, rtt, _ = columns[j]
-            figure.axes[0].annotate(
+            axes.annotate(
                 f"{spaced(rate)}\n× {spaced(rtt)}",
                 (j + (losses - 1) / 2, 1),
-                (0, 22),
+                (0, 5),
                 xycoords=("data", "axes fraction"),
                 textcoords="offset points",
                 ha="center",
             )
-        figure.axes[-1].set_xlabel("probability that a packet is lost at random")
-        figure.suptitle("Goodput of one flow in its first minute, % of the link", fontsize=11)
+        figure.colorbar(image, label="goodput in the first minute, % of the link")
+        axes.set_xlabel(f"probability that a packet is lost at random; buffer {spaced(SHOWN)}")
     return figure
 
 
@@ -253,7 +254,10 @@ at 1 Gbit/s and 99 % at 10 Gbit/s.
   buffer of a quarter of a BDP, three seeds; 50 is even.
 - *mean queue*: of one flow alone, 100 ms, no random loss, a buffer of one BDP, which holds 100 ms.
 
-![Goodput of one flow in its first minute, percent of the link](figures/which-law.png)
+![Goodput of one flow in its first minute, percent of the link, with a buffer of a quarter of a
+BDP](figures/which-law.png)
+
+[studies/reference/which_law.csv](../studies/reference/which_law.csv) has buffers of 0.05 and 1 BDP too.
 
 ## The papers' proposals
 
