@@ -8,6 +8,7 @@ mod frames;
 mod handshake;
 pub(crate) mod record;
 pub(crate) mod sources;
+pub(crate) mod stack;
 pub(crate) mod streams;
 pub(crate) mod tcp;
 pub(crate) mod transfers;
@@ -27,6 +28,7 @@ use crate::summary::FlowSummary;
 use breakers::Breakers;
 use context::Context;
 use sources::Sources;
+use stack::Stacks;
 use tcp::TcpFlows;
 use udp::UdpSources;
 use udt::UdtFlows;
@@ -36,6 +38,7 @@ pub(crate) struct Ends {
     pub tcp: TcpFlows,
     pub udt: UdtFlows,
     pub udp: UdpSources,
+    pub stacks: Stacks,
     /// Sources of flows over TCP.
     pub sources: Sources,
     pub breakers: Breakers,
@@ -57,6 +60,7 @@ impl Ends {
         let Some(Routed { hop, packet }) = cx.scheduler.pop_packet(line, &mut extras) else { return };
         match hop.class() {
             Class::Udp => self.udp.on_delivered(cx.scheduler.now, packet),
+            Class::Datagram => self.stacks.on_delivered(&mut cx.scheduler, packet),
             Class::UdtData => self.udt.on_data(&mut cx.scheduler, packet),
             Class::UdtControl => self.udt.on_control(cx, packet),
             Class::Syn => self.tcp.on_syn(&mut cx.scheduler, packet, extras.header),
@@ -98,6 +102,7 @@ impl Ends {
             Kind::UdtTimer => self.udt.on_timer(cx, index),
             Kind::UdtStop => self.udt.on_stop(&mut cx.scheduler, id),
             Kind::Udp => self.udp.on_send(cx, id),
+            Kind::StackTimer => self.stacks.on_timer(&mut cx.scheduler, index),
             Kind::Write if self.tcp.is_reported(id) => self.tcp.on_application(cx, id),
             Kind::Write => self.sources.on_write(cx, &mut self.tcp, id),
             Kind::Message => {
@@ -138,6 +143,7 @@ impl Endpoints for Ends {
         match class {
             Class::Data | Class::Ack | Class::Syn | Class::SynAck => self.tcp.at_queue(class, packet),
             Class::Udp => self.udp.at_queue(packet),
+            Class::Datagram => self.stacks.at_queue(packet),
             Class::UdtData | Class::UdtControl => self.udt.at_queue(class, packet),
         }
     }
@@ -145,6 +151,7 @@ impl Endpoints for Ends {
     fn view(&self, class: Class, packet: Packet) -> PacketView {
         match class {
             Class::Udp => self.udp.view(packet),
+            Class::Datagram => self.stacks.view(packet),
             Class::UdtData | Class::UdtControl => self.udt.view(class, packet),
             Class::Data | Class::Ack | Class::Syn | Class::SynAck => self.tcp.view(class, packet),
         }
@@ -154,6 +161,7 @@ impl Endpoints for Ends {
         self.breakers.on_gone(class, packet.flow());
         match class {
             Class::Udp => self.udp.on_dropped(packet),
+            Class::Datagram => self.stacks.on_lost(packet),
             Class::UdtData => {}
             Class::UdtControl => self.udt.forget_control(packet),
             Class::Data | Class::Ack | Class::Syn | Class::SynAck => self.tcp.forget(now, packet),
@@ -168,14 +176,17 @@ impl Endpoints for Ends {
     }
 
     fn on_duplicated(&mut self, class: Class, packet: Packet) {
-        if class == Class::Data {
-            self.tcp.on_duplicated(packet);
+        match class {
+            Class::Data => self.tcp.on_duplicated(packet),
+            Class::Datagram => self.stacks.on_duplicated(packet),
+            _ => {}
         }
     }
 
     fn take(&mut self, scheduler: &mut Scheduler, at: Time, class: Class, packet: Packet, extras: &Extras) {
         match class {
             Class::Udp => self.udp.take(scheduler, at, packet, extras),
+            Class::Datagram => self.stacks.take(scheduler, at, packet, extras),
             Class::UdtData | Class::UdtControl => self.udt.take(scheduler, at, class, packet, extras),
             Class::Data | Class::Ack | Class::Syn | Class::SynAck => {
                 self.tcp.take(scheduler, at, class, packet, extras);

@@ -16,8 +16,10 @@ mod summary;
 pub mod tables;
 pub mod traffic;
 
+pub use ends::stack::{Datagram, Stack, StackConfig, StackCounts};
 pub use engine::{Held, Outcome, Sim};
 pub use error::SimError;
+pub use lfn_path::Ecn;
 pub use network::{ack_path, impair};
 pub use summary::{
     BackgroundSummary, ClassSummary, ClassesSummary, Conservation, FlowSummary, Frames, LinkSummary, Memory,

@@ -1,5 +1,8 @@
 //! quinn-proto's congestion controllers, unmodified, behind `lfn_harness::Controller`.
 
+pub mod plain;
+pub mod whole;
+
 use std::mem::{size_of, transmute};
 use std::time::{Duration, Instant};
 

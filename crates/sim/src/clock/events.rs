@@ -78,6 +78,8 @@ kinds! {
     Second,
     /// Tables are sampled.
     Sample,
+    /// A timer of one end of a stack.
+    StackTimer,
 }
 
 /// A delay line by its number, or a packet that is an event of its own by its number modulo 2^23.

@@ -45,27 +45,39 @@ pub(crate) enum Class {
     Syn,
     /// A SYN-ACK: on the way of ACKs.
     SynAck,
+    /// Of a stack.
+    Datagram,
 }
 
 impl Class {
     /// How many there are.
     pub const COUNT: usize = Class::ALL.len();
     /// All of them, in order.
-    pub const ALL: [Class; 7] =
-        [Class::Data, Class::Ack, Class::Udp, Class::UdtData, Class::UdtControl, Class::Syn, Class::SynAck];
+    pub const ALL: [Class; 8] = [
+        Class::Data,
+        Class::Ack,
+        Class::Udp,
+        Class::UdtData,
+        Class::UdtControl,
+        Class::Syn,
+        Class::SynAck,
+        Class::Datagram,
+    ];
 
     /// Kind for queues and paths: control packets of UDT count as ACKs, those of TCP's handshake as data.
     pub fn packet_kind(self) -> PacketKind {
         match self {
             Class::Ack | Class::UdtControl => PacketKind::Ack,
-            Class::Data | Class::Udp | Class::UdtData | Class::Syn | Class::SynAck => PacketKind::Data,
+            Class::Data | Class::Udp | Class::UdtData | Class::Syn | Class::SynAck | Class::Datagram => {
+                PacketKind::Data
+            }
         }
     }
 
     /// Whether it has payload. Such packets are held up, overtaken or doubled by the impairments of a link, others by
     /// those of its `acks`.
     pub fn has_payload(self) -> bool {
-        matches!(self, Class::Data | Class::Udp | Class::UdtData)
+        matches!(self, Class::Data | Class::Udp | Class::UdtData | Class::Datagram)
     }
 
     /// Whether its header asks the routers on its way.
@@ -184,7 +196,12 @@ impl Packet {
         Packet::new(flow, flags, slot as u64)
     }
 
-    /// Where a control packet of UDT is kept.
+    /// A datagram of this end of a stack, kept at `slot`.
+    pub fn of_datagram(end: FlowId, slot: usize) -> Packet {
+        Packet::new(end, 0, slot as u64)
+    }
+
+    /// Where a control packet of UDT, or a datagram, is kept.
     pub fn slot(self) -> usize {
         self.0 as u32 as usize
     }
@@ -199,7 +216,7 @@ impl Packet {
         match class {
             Class::Syn | Class::SynAck => true,
             Class::UdtControl => self.flags() & OPENS != 0,
-            Class::Data | Class::Ack | Class::Udp | Class::UdtData => false,
+            Class::Data | Class::Ack | Class::Udp | Class::UdtData | Class::Datagram => false,
         }
     }
 

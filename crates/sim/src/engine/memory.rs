@@ -39,6 +39,7 @@ impl Sim {
             flows: self.ends.tcp.flow_bytes()
                 + self.ends.udt.flow_bytes()
                 + self.ends.breakers.memory_bytes()
+                + self.ends.stacks.memory_bytes()
                 + self.ends.sources.memory_bytes()
                 + self.connections.capacity() * size_of::<Connection>()
                 + self.transfers.capacity() * size_of::<Transfer>(),

@@ -92,19 +92,20 @@ impl Sim {
     /// Follows every data packet and every ACK.
     fn check_conservation(&mut self) -> Result<Conservation, SimError> {
         let now = self.now();
-        let Ends { tcp, udt, udp, .. } = &mut self.ends;
+        let Ends { tcp, udt, udp, stacks, .. } = &mut self.ends;
         let Context { network, scheduler, .. } = &self.context;
         let (of_tcp, of_udt) = (tcp.counts(now), udt.counts());
         let ((handshakes_sent, handshakes_received), (udp_sent, udp_received)) =
             (tcp.handshake_packets(), udp.packets());
+        let (stacks_sent, stacks_received) = stacks.packets();
         let found = network.found(scheduler);
-        let sent = of_tcp.sent + found.copies + handshakes_sent + udp_sent + of_udt.sent;
+        let sent = of_tcp.sent + found.copies + handshakes_sent + udp_sent + of_udt.sent + stacks_sent;
         let (flows_received, flows_unique, flows_others) = (
             of_tcp.received + of_udt.received,
             of_tcp.unique + of_udt.unique,
             of_tcp.duplicates + of_udt.others,
         );
-        let received = flows_received + handshakes_received + udp_received;
+        let received = flows_received + handshakes_received + udp_received + stacks_received;
         let ((acks_sent, acks_taken), (controls_sent, controls_taken)) = (tcp.acks(), udt.controls());
         let checks = [
             (

@@ -17,6 +17,7 @@ use crate::ends::breakers::Breakers;
 use crate::ends::context::Context;
 use crate::ends::record::Record;
 use crate::ends::sources::Sources;
+use crate::ends::stack::{StackConfig, Stacks};
 use crate::ends::streams::Streams;
 use crate::ends::tcp::{AtWarmup, Reported, TcpFlows};
 use crate::ends::transfers::transfers;
@@ -36,9 +37,23 @@ impl Sim {
     /// # Errors
     /// [`SimError`] if something is named that is not there, or parameters make no sense together.
     pub fn new(config: &Config) -> Result<Sim, SimError> {
+        Sim::with_stacks(config, Vec::new())
+    }
+
+    /// A simulation at time 0 with whole stacks beside its flows.
+    ///
+    /// # Errors
+    /// As [`Sim::new`].
+    pub fn with_stacks(config: &Config, stacks: Vec<StackConfig>) -> Result<Sim, SimError> {
         let connections = check_names(config)?;
+        let routes: Vec<RouteId> = stacks.iter().flat_map(|stack| stack.routes).collect();
+        if let Some(route) = routes.iter().find(|route| route.index() >= config.routes.len()) {
+            return Err(SimError::Unknown(format!("there is no route {}", route.0)));
+        }
+        let largest_bytes = stacks.iter().map(|stack| stack.largest_bytes).max().unwrap_or(0);
         let random = rng::Streams::of_run(config.seed);
-        let network = Network::new(config, links_of(config, &connections, &random)?);
+        let links = links_of(config, &connections, &random, &routes, largest_bytes)?;
+        let network = Network::new(config, links);
         let transfers = transfers(config, &connections);
         check_breakers(config, transfers.len())?;
         let sources = usize::from(config.background.is_some()) + config.traffic.len();
@@ -53,6 +68,7 @@ impl Sim {
                 tcp: TcpFlows::new(config, sources),
                 udt: UdtFlows::new(config.udt.len()),
                 udp: UdpSources::default(),
+                stacks: Stacks::default(),
                 sources: Sources::default(),
                 breakers: Breakers::new(config, |number| transfers[number as usize].streams.clone()),
             },
@@ -70,6 +86,9 @@ impl Sim {
         let cx = &mut sim.context;
         for source in &config.udp {
             sim.ends.udp.add(cx, &random, source)?;
+        }
+        for stack in stacks {
+            sim.ends.stacks.add(&mut cx.scheduler, stack);
         }
         sim.ends.breakers.begin(cx, &sim.ends);
         if config.warmup > Time::ZERO {
@@ -157,6 +176,8 @@ fn links_of(
     config: &Config,
     connections: &[Connection],
     random: &rng::Streams,
+    stacks: &[RouteId],
+    largest_bytes: u32,
 ) -> Result<Vec<LinkState>, SimError> {
     let mut modelled = slow_for_acks(config, connections);
     // Links whose departures are events.
@@ -165,6 +186,7 @@ fn links_of(
         connections.iter().map(|&connection| config.routes_of(connection).0).collect();
     let sends = |source: &&UdpConfig| source.traffic.offered_bps(config.duration) > 0.0;
     data_routes.extend(config.udp.iter().filter(sends).map(|source| source.route));
+    data_routes.extend(stacks);
     if let Some(background) = &config.background {
         let traffic = &background.traffic;
         // The ACKs of one direction travel with the data of the other.
@@ -196,7 +218,7 @@ fn links_of(
     let packets = config.flows.iter().map(|flow| flow.wire_bytes);
     let packets = packets.chain(config.udt.iter().map(UdtConfig::wire_bytes));
     let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
-    let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
+    let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500).max(largest_bytes);
     let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));
     let longest = rtts.max().unwrap_or(Time::ZERO);
     let laws =

@@ -10,6 +10,7 @@ use crate::clock::packet::Extras;
 use crate::clock::scheduler::Departing;
 use crate::config::{Changed, Connection};
 use crate::ends::context::Context;
+use crate::ends::stack::StackCounts;
 use crate::ends::transfers::Transfer;
 use crate::ends::Ends;
 
@@ -43,6 +44,11 @@ impl Sim {
     #[must_use]
     pub fn without_samples(self) -> Sim {
         Sim { is_sampled: false, ..self }
+    }
+
+    /// Datagrams of both ends of stack `number`; `None` if there is none. A queue may know of later losses.
+    pub fn stack_counts(&self, number: usize) -> Option<[StackCounts; 2]> {
+        self.ends.stacks.counts(number)
     }
 
     /// When the run ends.

@@ -111,7 +111,7 @@ impl Capture {
             kind: match view.class {
                 Class::Data => PacketClass::Data,
                 Class::Ack => PacketClass::Ack,
-                Class::Udp => PacketClass::Udp,
+                Class::Udp | Class::Datagram => PacketClass::Udp,
                 Class::UdtData => PacketClass::UdtData,
                 Class::UdtControl => PacketClass::UdtControl,
                 Class::Syn if packet.is_third() => PacketClass::HandshakeAck,
@@ -125,7 +125,7 @@ impl Capture {
             flags: match view.class {
                 Class::Data | Class::UdtData => packet.data_flags() | u8::from(view.l4s) << 6,
                 Class::Ack => packet.ack_flags(),
-                Class::Udp | Class::UdtControl | Class::Syn | Class::SynAck => 0,
+                Class::Udp | Class::UdtControl | Class::Syn | Class::SynAck | Class::Datagram => 0,
             },
             sack1_start: first.start,
             sack1_end: first.end,

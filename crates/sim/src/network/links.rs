@@ -412,6 +412,8 @@ impl LinkState {
 
 /// Keeps flows over UDT apart from others.
 const UDT_KEY: u32 = 1 << 31;
+/// Keeps ends of stacks apart from others.
+const STACK_KEY: u32 = 1 << 30;
 
 /// Key of a packet for fair queueing: its flow, and whether it is data or ACK; over UDT, its direction.
 fn fair_queueing_key(class: Class, packet: Packet) -> u32 {
@@ -422,5 +424,6 @@ fn fair_queueing_key(class: Class, packet: Packet) -> u32 {
         Class::SynAck => flow | Class::Ack as u32,
         Class::UdtData => UDT_KEY | flow,
         Class::UdtControl => UDT_KEY | flow | u32::from(packet.is_to_sender()),
+        Class::Datagram => STACK_KEY | flow,
     }
 }
