@@ -118,7 +118,8 @@ def epochs(cells: Cells, free: Flags) -> Epochs:
 
 def _rates(cells: Cells) -> Floats:
     """Rates; by the window where they are of what iperf3 wrote, which comes in blocks."""
-    by_window = np.fmin(cells.cwnd_bytes, cells.window_bytes) * 8 / cells.rtt_s
+    rtts_s = np.where(cells.rtt_s > 0, cells.rtt_s, np.nan)
+    by_window = np.fmin(cells.cwnd_bytes, cells.window_bytes) * 8 / rtts_s
     is_written = bool(cells.shown.flow.get("written_bytes")) and not cells.is_coarse
     has_window = np.isfinite(cells.cwnd_bytes) & np.isfinite(by_window) & is_written
     found: Floats = np.where(has_window, by_window, cells.rate_bps)
@@ -389,7 +390,7 @@ def waits_behind(cells: Cells) -> Flags:
 def _without_acks(cells: Cells) -> Flags:
     """Rows in which no ACK came: a socket's smoothed RTT and window stay as they were."""
     shown = cells.shown
-    found: Flags = np.diff(shown.rtt_s, prepend=np.nan) == 0
+    found: Flags = (np.diff(shown.rtt_s, prepend=np.nan) == 0) & (shown.rtt_s > 0)
     found &= (np.diff(shown.cwnd_bytes, prepend=np.nan) == 0) | _timeouts(cells)
     return found
 

@@ -485,6 +485,8 @@ def _rtt(shown: _Shown, rate: Estimate, cause: str) -> Estimate:
         return Estimate(least_s, min(low_s, 0.97 * least_s), least_s, how)
     value = max(low_s, least_s / 2)
     how += ", less the packet's own time"
+    if np.isnan(shown.evidence.rtt_s).all():
+        return Estimate(value, 0.0, least_s, how, "most")
     at = int(np.nanargmin(shown.evidence.rtt_s))
     segments = shown.evidence.cwnd_bytes[at] / shown.evidence.segment_bytes
     needed = segments * ser_s if np.isfinite(segments) else shown.rates_bps[at] / rate.value

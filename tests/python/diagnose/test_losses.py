@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import lfnlab
+from lfnlab import _core
 from lfnlab.diagnose import causes, losses, result
 from lfnlab.diagnose import cells as gathered
 from lfnlab.diagnose.evidence import Evidence
@@ -203,6 +204,47 @@ def test_losses_of_bbr_are_a_policers_or_a_queues(later: int, rtt: float, cause:
     ]
     rows += [(20.0, rtt + 0.1 * (i % 2), 300, 9000, later) for i in range(9)]
     assert causes.diagnose(samples(rows, "bbr")).cause == cause
+
+
+def test_a_slow_way_back_and_a_deep_queue_are_one_file() -> None:
+    # An ACK of a segment has 66 bytes; so many segments of 1,514 bytes in its place.
+    forward = 'rate = "917575bit/s"\n{}\n[link.reverse]\nrate = "1Tbit/s"\n{}'
+    back = 'rate = "100Mbit/s"\n{}\n[link.reverse]\nrate = "40kbit/s"\n{}'
+    seen = []
+    for link in (forward, back):
+        room = 'queue = { size = "1000 packets" }'
+        toml = f"""
+            schema = 1
+            duration = "10s"
+            sample = "100ms"
+            [link]
+            {link.format(room, room)}
+            [[flow]]
+            law = "cubic:linux"
+            rtt = "40ms"
+            """
+        (run,) = _core.run_many([_core.Scenario(toml)], 1, None)
+        assert run is not None
+        table = run.table("flows")
+        rates = np.diff(table["delivered_bytes"], prepend=0.0) * 8 / 0.1 / 1e6
+        rows = np.stack(
+            [
+                rates,
+                table["srtt_s"] * 1e3,
+                table["cwnd_seg"],
+                9000 + 0 * rates,
+                table["retransmits"],
+            ]
+        )
+        seen.append(rows.T[2:])
+    deep, slow = seen
+    # A segment, or its ACK, takes 13.2 ms; it lets two more leave.
+    assert slow[:, 1] == pytest.approx(deep[:, 1], rel=0.02, abs=13.3)
+    assert slow[:, 2] == pytest.approx(deep[:, 2], rel=0.02, abs=2)
+    assert slow[:, 0].sum() == pytest.approx(deep[:, 0].sum(), rel=0.02)
+    found = [causes.diagnose(samples(rows, "cubic", 0.1)) for rows in seen]
+    assert len({(one.cause, one.certain) for one in found}) == 1
+    assert not found[0].certain
 
 
 def captured(tmp_path: Path, link: str, more: str, view: str) -> Path:
