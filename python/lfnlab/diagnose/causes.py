@@ -110,8 +110,9 @@ def diagnose(shown: Evidence) -> Diagnosis:
     doubts: list[str] = []
     if told:
         steady.pauses(cells, found.set)
-        _acks(found)
-        _changes(found)
+        if not steady.keeps_limit(cells):
+            _acks(found)
+            _changes(found)
         _ends(found, doubts)
         _start(found)
         steady.mark(cells, found.free(), found.set)

@@ -73,7 +73,7 @@ def mark(cells: Cells, free: Flags, name: Setter) -> None:
             name(quiet & near & below, "pacing", strong=_is_kept(cells))
         if is_reached:
             name(quiet & below, "pacing", strong=False)
-        if abs(_mean(cells) / limit - 1) <= NEAR:
+        if keeps_limit(cells):
             name(free, "pacing", strong=False)
     # BBR paces, and its window is twice what it has in flight.
     paces = is_bbr(cells)
@@ -180,6 +180,12 @@ def reaches_limit(cells: Cells) -> bool:
     """Whether the transfer is as fast as it was asked to be."""
     limit = _limit(cells)
     return limit is not None and REACHED <= _mean(cells) / limit <= 1 / REACHED
+
+
+def keeps_limit(cells: Cells) -> bool:
+    """Whether it is just as fast as it was asked to be, so nothing else held it back."""
+    limit = _limit(cells)
+    return limit is not None and abs(_mean(cells) / limit - 1) <= NEAR
 
 
 def _mean(cells: Cells) -> float:

@@ -247,6 +247,14 @@ def test_a_slow_way_back_and_a_deep_queue_are_one_file() -> None:
     assert not found[0].certain
 
 
+def test_a_rate_that_was_asked_for_and_kept_is_no_change_of_the_path() -> None:
+    # Blocks in turn: the window is old, and the RTT is that of their queue.
+    rows = [(20.0, SIDES[i // 20 % 2][1], 70 + i % 10, 900, 0) for i in range(100)]
+    assert causes.diagnose(samples(rows, "reno", 0.1, goodput_bps=20e6)).cause == "path-change"
+    kept = samples(rows, "reno", 0.1, goodput_bps=20e6, target_bps=20e6)
+    assert causes.diagnose(kept).cause == "pacing"
+
+
 def captured(tmp_path: Path, link: str, more: str, view: str) -> Path:
     """A capture of a simulated transfer over 20 Mbit/s x 40 ms."""
     scenario = lfnlab.Scenario.from_toml(
