@@ -444,7 +444,8 @@ def _rate(shown: _Shown, policer: Policer | None, cause: str) -> tuple[Estimate,
     is_mean = is_few and cause not in ("", FULL_LINK)
     if not middle >= NEAR * shown.top_bps or policer is not None or is_mean:
         most = shown.top_bps
-        why = f"the {shown.held} held it back" if shown.held else "no queue stood for long"
+        stood = "no queue stood for long" if rates.size else "no queue stood"
+        why = f"the {shown.held} held it back" if shown.held else stood
         why = "a policer drops what is above its rate" if policer is not None else why
         how = f"the flow had {most / 1e6:.4g} Mbit/s with headers; {why}, so the link may be faster"
         return Estimate(most, most, math.inf, how, "least"), none
