@@ -110,8 +110,9 @@ def diagnose(shown: Evidence) -> Diagnosis:
     doubts: list[str] = []
     if told:
         steady.pauses(cells, found.set)
-        _acks(found)
-        _changes(found)
+        if not steady.keeps_limit(cells):
+            _acks(found)
+            _changes(found)
         _ends(found, doubts)
         _start(found)
         steady.mark(cells, found.free(), found.set)
@@ -150,6 +151,7 @@ def _ends(found: _Found, doubts: list[str]) -> None:
     below = ~(cells.flight_bytes >= FULL * cells.cwnd_bytes)
     buffer = cells.sndbuf_limited >= HELD
     found.set(buffer, "send-buffer", strong=below & ~inferred)
+    found.set(~inferred & steady.fills_buffer(cells), "send-buffer", strong=False)
 
 
 def _changes(found: _Found) -> None:
@@ -164,6 +166,7 @@ def _acks(found: _Found) -> None:
     cells = found.cells
     which, strong = losses.slow_acks(cells)
     found.set(which, "ack-path", strong=strong)
+    found.set(np.full(len(cells), losses.lost_acks(cells)), "ack-path", strong=False)
     found.set(losses.waits_behind(cells), "ack-path", strong=False)
     segments, apart_s = losses.stretch(cells)
     if segments >= losses.STRETCH and apart_s >= losses.TOGETHER_S:

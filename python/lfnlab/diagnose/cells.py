@@ -106,8 +106,19 @@ class Cells:
         delay = self.rtt_low_s - self.base_s
         delay = np.fmin(delay, self.data_delay_s + TICK_S)
         found: Floats = delay * self.rate_bps / 8 / self.shown.segment_bytes
-        least_s = LEAST_SMOOTHED_S if self.is_smoothed else LEAST_QUEUE_S
-        return np.where(delay >= least_s, found, np.minimum(found, 0.0))
+        return np.where(delay >= self.noise_s, found, np.minimum(found, 0.0))
+
+    @cached_property
+    def delay_segments(self) -> Floats:
+        """Usual RTT of the cell above the smallest of all, in segments at its rate."""
+        delay = self.rtt_s - self.base_s
+        found: Floats = delay * self.rate_bps / 8 / self.shown.segment_bytes
+        return np.where(delay >= self.noise_s, found, np.minimum(found, 0.0))
+
+    @property
+    def noise_s(self) -> float:
+        """Wait below which a queue does not show."""
+        return LEAST_SMOOTHED_S if self.is_smoothed else LEAST_QUEUE_S
 
     @property
     def is_smoothed(self) -> bool:
@@ -214,6 +225,8 @@ def of(shown: Evidence) -> Cells:
 def _trimmed(shown: Evidence) -> Evidence:
     """Without the rows at both ends in which nothing moved, as a log of ss has them."""
     moved = np.flatnonzero((shown.goodput_bps > 0) | (shown.inflight_bytes > 0))
+    if np.isnan(shown.inflight_bytes).all():
+        return shown  # A window may be under way in them.
     if not moved.size or moved.size == shown.goodput_bps.size:
         return shown
     first, last = int(moved[0]), int(moved[-1]) + 1

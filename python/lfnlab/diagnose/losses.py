@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lfnlab.diagnose.cells import AT_ONCE, LEAST_QUEUE_S, LEAST_SMOOTHED_S, QUEUE_SEGMENTS
+from lfnlab.diagnose.cells import AT_ONCE, QUEUE_SEGMENTS
 from lfnlab.diagnose.names import UNDECIDED
-from lfnlab.diagnose.steady import is_bbr, resumed, runs
+from lfnlab.diagnose.steady import is_bbr, reaches_limit, resumed, runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,10 +32,11 @@ WHOLE, SEGMENTS = 0.3, 5
 retransmission SACK has told of most of a window."""
 MOST_CHANGED = 0.7
 """Part of the time of outages, of a path that is known to work between."""
-SHIFT = 1.6
-"""The RTT is so many times what the bytes in flight and the usual rate give."""
-DELAYED_S = 0.04
-"""Linux's receiver delays an ACK by so much, as a sender with a small window sees."""
+BETWEEN = 6.0
+"""Good times of a path that changes again and again, in its longest bad ones."""
+SHIFT, SHIFT_S, ALIKE_LOAD = 1.4, 0.005, 0.9
+"""A longer way: so many times the RTT with as much under way, and a host's delay; that part of it
+is as much."""
 FEW, SURE = 3, 5
 """Losses apart in time that tell a cause, and that can make it certain."""
 ONE_RATE, MANY_RATES = 0.29, 0.35
@@ -52,8 +53,9 @@ LINK_RATE = 0.1
 CLUMPED = 2.0
 """The window is so many times what losses one by one would leave: they come many at once. Of drawn
 tests of iperf3 random losses had up to 1.7, policers from 2.2 on."""
-RESISTS = 0.1
-"""Lost part up to which BBR keeps its rate: it probes with 1.25 times what it measured."""
+PROBED, RESISTS = 1 / 32, 0.2
+"""Of eight RTTs BBR sends 1.25 times its rate in one, so a full link drops a quarter of an eighth;
+and the lost part up to which it keeps its rate."""
 STANDS, STANDS_LONG = 0.2, 0.3
 """Part of the samples of many RTTs that find a queue, if it overflows now and then; one that loses
 many at once stands for longer."""
@@ -93,12 +95,11 @@ def epochs(cells: Cells, free: Flags) -> Epochs:
     begins = np.array([begin for begin, _ in found], dtype=np.intp)
     ends = np.array([end for _, end in found], dtype=np.intp)
     queue, waits, delay, flight, rate, counts = [], [], [], [], [], []
-    usual = (cells.rtt_s - cells.base_s) * cells.rate_bps / 8 / cells.shown.segment_bytes
     rates = _rates(cells)
     for begin, end in found:
         before = slice(max(0, begin - 1), begin + 1)
         queue.append(_most(cells.queue_segments[before]))
-        delay.append(_most(usual[before]))
+        delay.append(_most(cells.delay_segments[before]))
         waits.append(_most((cells.rtt_low_s - cells.base_s)[before]))
         flight.append(_most(cells.flight_bytes[before]))
         rate.append(_most(rates[before]))
@@ -117,7 +118,8 @@ def epochs(cells: Cells, free: Flags) -> Epochs:
 
 def _rates(cells: Cells) -> Floats:
     """Rates; by the window where they are of what iperf3 wrote, which comes in blocks."""
-    by_window = np.fmin(cells.cwnd_bytes, cells.window_bytes) * 8 / cells.rtt_s
+    rtts_s = np.where(cells.rtt_s > 0, cells.rtt_s, np.nan)
+    by_window = np.fmin(cells.cwnd_bytes, cells.window_bytes) * 8 / rtts_s
     is_written = bool(cells.shown.flow.get("written_bytes")) and not cells.is_coarse
     has_window = np.isfinite(cells.cwnd_bytes) & np.isfinite(by_window) & is_written
     found: Floats = np.where(has_window, by_window, cells.rate_bps)
@@ -138,11 +140,13 @@ def causes(
         return
     usual = float(np.nanquantile(np.nan_to_num(found.queue_segments), 0.75))
     queued = found.queue_segments >= max(QUEUE_SEGMENTS, TOP * usual)
-    if cells.is_coarse:
+    if is_bbr(cells):
+        queued[:] = _of_bbr(cells) == "queue-overflow"
+    elif cells.is_coarse:
         later = free.copy()
         later[: min(found.ends[0], len(cells) // 2)] = False
         times, _ = clumps(cells, later)
-        least = STANDS_LONG if times >= CLUMPED and not is_bbr(cells) else STANDS
+        least = STANDS_LONG if times >= CLUMPED else STANDS
         queued[:] = later.any() and cells.has_queue[later].mean() >= least
     # Each cell is of the loss that ends its growth, else of the last one.
     owner = np.searchsorted(found.ends, np.arange(len(cells)), "right")
@@ -177,8 +181,7 @@ def _follows_window(cells: Cells, found: Epochs, free: Flags) -> bool:
     moved = float(high - low) * float(np.nanmedian(cells.rate_bps[known])) / 8
     like = _alike(cells.rtt_s[known], sent[known])
     telling = like * np.sqrt((count - 2) / max(1 - like**2, 1e-9)) >= TELLING
-    noise_s = LEAST_SMOOTHED_S if cells.is_smoothed else LEAST_QUEUE_S
-    waits = bool(high - low >= noise_s and moved >= SHORT * cells.shown.segment_bytes)
+    waits = bool(high - low >= cells.noise_s and moved >= SHORT * cells.shown.segment_bytes)
     return bool(waits and like >= ALIKE and telling)
 
 
@@ -231,10 +234,9 @@ def _without_queue(cells: Cells, found: Epochs, which: Flags, without: Flags) ->
     whole = _spread(_rates(cells)[begin:])
     if not np.nansum(cells.retransmits[later]) > 0:
         later = without
-    times, part = clumps(cells, later)
+    times, _ = clumps(cells, later)
     if is_bbr(cells):
-        at_once = float(np.sum(found.lost[which])) >= AT_ONCE
-        return "random-loss" if part >= RESISTS or not at_once else "policer", False
+        return _of_bbr(cells), False
     if times >= CLUMPED:
         if whole <= ONE_RATE:
             return "policer", False
@@ -253,6 +255,22 @@ def _without_queue(cells: Cells, found: Epochs, which: Flags, without: Flags) ->
     )
 
 
+def _of_bbr(cells: Cells) -> str:
+    """Cause of BBR's losses, which its rate does not follow."""
+    lost = np.nan_to_num(cells.retransmits)
+    if np.nansum(lost * cells.delay_segments) >= QUEUE_SEGMENTS * lost.sum():
+        return "queue-overflow"
+    if lost.sum() < AT_ONCE:
+        return "random-loss"
+    half = slice(len(cells) // 2, None)
+    sent = np.nansum((cells.rate_bps * cells.lengths_s)[half]) / 8 / cells.shown.segment_bytes
+    part = float(np.nansum(cells.retransmits[half])) / max(sent, 1.0)
+    if part >= RESISTS:
+        return "random-loss"
+    # Without losses it has found a policer itself, and keeps to its rate.
+    return "queue-overflow" if 0 < part <= PROBED else "policer"
+
+
 def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
     """Cells of a path that changed: nothing arrives, or the load does not explain the RTT."""
     shown = cells.shown
@@ -268,18 +286,23 @@ def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
         silent = (shown.goodput_bps <= 0) & (flight > WHOLE * usual) & ~resumed(cells)
         for begin, end in runs(silent):
             start_s, end_s = shown.edges_s[begin], shown.edges_s[end]
-            if end_s - start_s < least_s or flight[begin] < SEGMENTS * shown.segment_bytes:
+            # With few segments under way a single loss is a timeout, which takes so long.
+            is_long = end_s - start_s >= 2 * least_s
+            if end_s - start_s < least_s or not (
+                is_long or flight[begin] >= SEGMENTS * shown.segment_bytes
+            ):
                 continue
             over = (cells.edges_s[1:] > start_s) & (cells.edges_s[:-1] < end_s)
             which |= over
             if end_s - start_s >= 2 * least_s and at_sender:
                 strong |= over
     elif np.isfinite(shown.cwnd_bytes).any():
-        # A window of one segment follows a timeout. That iperf3 writes nothing for a while tells
-        # little: Linux wakes it when a third of a buffer of two windows is free.
-        timeouts = shown.cwnd_bytes <= ONE * shown.segment_bytes
-        for begin, end in runs(timeouts):
-            if shown.edges_s[end] - shown.edges_s[begin] >= STALL_S:
+        # That iperf3 writes nothing for a while tells little: Linux wakes it when a third of a
+        # buffer of two windows is free.
+        silent = _without_acks(cells) | _timeouts(cells)
+        least_s = max(STALL_S, STALL_RTTS * cells.base_s) if cells.base_s > 0 else STALL_S
+        for begin, end in runs(silent & (not reaches_limit(cells))):
+            if shown.edges_s[end] - shown.edges_s[begin] >= least_s:
                 which |= (cells.edges_s[1:] > shown.edges_s[begin]) & (
                     cells.edges_s[:-1] < shown.edges_s[end]
                 )
@@ -298,33 +321,33 @@ def changes(cells: Cells) -> Iterator[tuple[Flags, Flags]]:
     longest = max(cells.edges_s[end] - cells.edges_s[begin] for begin, end in spells)
     for (_, end), (begin, _) in pairwise(spells):
         few = cells.is_coarse and far.any()
-        if few or cells.edges_s[begin] - cells.edges_s[end] <= 2 * longest:
+        if few or cells.edges_s[begin] - cells.edges_s[end] <= BETWEEN * longest:
             which[end:begin] = True
     yield which, strong & which
 
 
 def _far(cells: Cells) -> Flags:
-    """Cells whose RTT is longer than what is under way explains at the best rate."""
-    shown = cells.shown
-    top = float(np.nanquantile(cells.rate_bps, 0.9))
-    if not (top > 0 and cells.base_s > 0):
-        return np.zeros(len(cells), bool)
-    # No more than a window waits on the path.
-    window = np.fmin(cells.cwnd_bytes, cells.window_bytes)
-    is_sampled = bool(np.isfinite(window).any()) and not cells.has_flight
-    load = window if is_sampled else cells.flight_bytes
-    loaded_s = np.maximum(cells.base_s, load * 8 / top)
-    found: Flags = cells.rtt_low_s >= SHIFT * loaded_s
-    known = np.isfinite(cells.rtt_s) & np.isfinite(load)
-    if known.sum() >= MANY and _alike(cells.rtt_s[known], load[known]) >= IN_STEP:
-        found[:] = False  # What waits is in a queue, on either way.
-    if is_sampled:
-        return found & (cells.rtt_low_s >= loaded_s + DELAYED_S)
-    found &= (cells.rate_bps <= top / SHIFT) & (load > 3 * shown.segment_bytes)
-    found &= np.nan_to_num(cells.ack_delay_s) < 0.5 * (cells.rtt_low_s - loaded_s)
-    for begin, end in runs(found):
-        if end - begin < 2 and not cells.is_coarse:
-            found[begin:end] = False
+    """Cells of a longer way: as much was under way at a far smaller RTT.
+
+    On one path the RTT rises with what is under way: it is the smallest one, then the wait behind
+    it in the queue.
+    """
+    load = most = cells.cwnd_bytes
+    if cells.has_flight:
+        load, most = cells.flight_low_bytes, cells.flight_high_bytes
+        most = np.fmax(most, np.roll(most, 1))
+    # An RTT is of what was under way when its packet left.
+    load = np.fmin(load, np.roll(load, 1))
+    known = np.isfinite(load) & (cells.rtt_low_s > 0)
+    found = np.zeros(len(cells), bool)
+    order = np.flatnonzero(known)[np.argsort(load[known])]
+    # The least RTT of all cells with as much under way.
+    rtts = cells.rtt_low_s[order]
+    least = np.minimum.accumulate(rtts[::-1])[::-1]
+    first = np.searchsorted(load[order], ALIKE_LOAD * most[order])
+    least = np.append(least, np.inf)[first]
+    found[order] = rtts >= SHIFT * least + SHIFT_S
+    found &= np.nan_to_num(cells.ack_delay_s) < 0.5 * (cells.rtt_low_s - cells.base_s)
     return found
 
 
@@ -362,6 +385,32 @@ def waits_behind(cells: Cells) -> Flags:
     rates, windows = cells.rate_bps[known], cells.cwnd_bytes[known]
     rises = np.nanmax(rates) >= SHIFT * np.nanmin(rates) and _alike(rates, windows) >= IN_STEP
     return known if rises else none
+
+
+def _without_acks(cells: Cells) -> Flags:
+    """Rows in which no ACK came: a socket's smoothed RTT and window stay as they were."""
+    shown = cells.shown
+    found: Flags = (np.diff(shown.rtt_s, prepend=np.nan) == 0) & (shown.rtt_s > 0)
+    found &= (np.diff(shown.cwnd_bytes, prepend=np.nan) == 0) | _timeouts(cells)
+    return found
+
+
+def _timeouts(cells: Cells) -> Flags:
+    """Rows whose window is one segment, as after a timeout."""
+    found: Flags = cells.shown.cwnd_bytes <= ONE * cells.shown.segment_bytes
+    return found
+
+
+def lost_acks(cells: Cells) -> bool:
+    """Whether hardly any ACK came, for most of the time, though data were sent again.
+
+    A path that is down for a while works between.
+    """
+    shown = cells.shown
+    if cells.has_flight or not np.nansum(shown.retransmits) > 0 or reaches_limit(cells):
+        return False
+    silent_s = float(shown.lengths_s[_without_acks(cells)].sum())
+    return silent_s >= MOST_CHANGED * cells.total_s
 
 
 def stretch(cells: Cells) -> tuple[float, float]:

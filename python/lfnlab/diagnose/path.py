@@ -67,6 +67,10 @@ HOLDING = ("receive-window", "send-buffer", "application", "pacing", "slow-start
 """Causes that say nothing of the link's rate."""
 UNSURE = ("pacing", "policer")
 """Causes that a law which avoids queues, or random losses, look like: only if they are certain."""
+FULL_LINK = "queue-overflow"
+"""The cause under which the link is full."""
+AGAIN, SAME, HOST_S = 3, 0.02, 5e-4
+"""A base RTT of smoothed samples shows in so many, to this part of it; and a host's own delay."""
 QUIET = ("random-loss", "policer", "pacing")
 """Causes under which the link is idle at times, and a sample's packet waits for none."""
 
@@ -241,6 +245,8 @@ class _Shown:
         told = evidence.flow.get("min_rtt_s")
         self.is_sampled = not (told == self.base_s and np.isfinite(evidence.inflight_bytes).any())
         """The smallest RTT is that of the samples, not of all ACKs with the handshake's."""
+        self.is_smoothed = bool(np.isfinite(evidence.cwnd_bytes).any())
+        """RTTs are a socket's."""
         self.queues_s: Floats = evidence.rtt_s - self.base_s
         known = np.isfinite(self.rates_bps) & (self.lengths_s > 0)
         self.clean: NDArray[np.bool_] = known & ~self._recovering()
@@ -375,8 +381,9 @@ def fit(evidence: Evidence, diagnosis: Any = None, *, is_right: bool = False) ->
     packet = min(MOST_PACKET_BYTES, round(evidence.segment_bytes) + HEADERS_BYTES)
     goodput_bps = float(np.nansum(evidence.goodput_bps * shown.lengths_s) / shown.seconds)
     policer = _policer(shown) if cause == "policer" else None
-    rate, cross = _rate(shown, policer)
-    rtt = _rtt(shown, rate, str(getattr(diagnosis, "cause", "")))
+    named = str(getattr(diagnosis, "cause", ""))
+    rate, cross = _rate(shown, policer, named)
+    rtt = _rtt(shown, rate, named)
     return Fit(
         rate_bps=rate,
         rtt_s=rtt,
@@ -426,15 +433,19 @@ def given(
     return found if loss is None else replace(found, loss=known(loss))
 
 
-def _rate(shown: _Shown, policer: Policer | None) -> tuple[Estimate, Estimate]:
+def _rate(shown: _Shown, policer: Policer | None, cause: str) -> tuple[Estimate, Estimate]:
     """The rate of the link, and what others have of it."""
     none = Estimate(0.0, 0.0, math.inf, "none; a constant one looks as a slower link", "", False)
     rates = shown.rates_bps[shown.busy]
     middle = float(np.median(rates)) if rates.size else 0.0
-    # A burst of a window that does not fill the link queues, too.
-    if not middle >= NEAR * shown.top_bps or policer is not None:
+    # A burst of a window that does not fill the link queues, too; what was written tells no more
+    # than the mean, unless the link is what limits.
+    is_few = shown.is_written or cause in HOLDING or rates.size < AGAIN
+    is_mean = is_few and cause not in ("", FULL_LINK)
+    if not middle >= NEAR * shown.top_bps or policer is not None or is_mean:
         most = shown.top_bps
-        why = f"the {shown.held} held it back" if shown.held else "no queue stood"
+        stood = "no queue stood for long" if rates.size else "no queue stood"
+        why = f"the {shown.held} held it back" if shown.held else stood
         why = "a policer drops what is above its rate" if policer is not None else why
         how = f"the flow had {most / 1e6:.4g} Mbit/s with headers; {why}, so the link may be faster"
         return Estimate(most, most, math.inf, how, "least"), none
@@ -480,11 +491,18 @@ def _rtt(shown: _Shown, rate: Estimate, cause: str) -> Estimate:
         how = f"the smallest RTT, {least_s * 1e3:.4g} ms, which is the handshake's at most"
         return Estimate(least_s, low_s, least_s, how)
     how = f"the smallest of the samples, {least_s * 1e3:.4g} ms"
+    rtts = np.sort(shown.evidence.rtt_s[np.isfinite(shown.evidence.rtt_s)])
+    is_floor = rtts.size >= AGAIN and rtts[AGAIN - 1] <= (1 + SAME) * least_s
+    if shown.is_smoothed and (not is_floor or SAME * least_s < HOST_S):
+        how += ", smoothed; a queue or the hosts may be in it"
+        return Estimate(least_s, 0.0, least_s, how, "most")
     if rate.bound == "least" and (shown.held or cause in QUIET):
         how += ", with the packet's own time, which is short if the link is faster"
         return Estimate(least_s, min(low_s, 0.97 * least_s), least_s, how)
     value = max(low_s, least_s / 2)
     how += ", less the packet's own time"
+    if np.isnan(shown.evidence.rtt_s).all():
+        return Estimate(value, 0.0, least_s, how, "most")
     at = int(np.nanargmin(shown.evidence.rtt_s))
     segments = shown.evidence.cwnd_bytes[at] / shown.evidence.segment_bytes
     needed = segments * ser_s if np.isfinite(segments) else shown.rates_bps[at] / rate.value

@@ -105,11 +105,11 @@ def examine(
     largest = max(Found(one, _NONE).bytes for one in every)
     some = [one for one in every if Found(one, _NONE).bytes >= PART * largest]
     flows = [Found(one, causes.diagnose(one.shown)) for one in some[:MOST_FLOWS]]
-    total = sum(one.bytes for one in flows) or 1.0
-    parts = {
-        cause: sum(one.bytes for one in flows if one.diagnosis.cause == cause) / total
-        for cause in (*CAUSES, UNDECIDED)
-    }
+    # Flows without a byte count alike.
+    sizes = [one.bytes if largest else 1.0 for one in flows]
+    parts = dict.fromkeys((*CAUSES, UNDECIDED), 0.0)
+    for one, size in zip(flows, sizes, strict=True):
+        parts[one.diagnosis.cause] += size / sum(sizes)
     cause = max(parts, key=lambda name: parts[name])
     own = [one for one in flows if one.diagnosis.cause == cause]
     certain = parts[cause] > 1 - PART and all(one.diagnosis.certain for one in own)

@@ -205,7 +205,8 @@ def _flows(source: Source) -> list[Evidence]:
             wrong = error
             continue
         told = summary.get("iperf3", {})
-        more = {name: told[name] for name in ("target_bps", "socket_buffer_bytes") if name in told}
+        names = ("target_bps", "socket_buffer_bytes", "send_buffer_bytes")
+        more = {name: told[name] for name in names if name in told}
         more["tool"] = source.kind
         found.append(replace(one, flow={**flow, **more}))
     if not found:

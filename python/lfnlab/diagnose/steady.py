@@ -26,13 +26,13 @@ REACHED = 0.85
 """Part of a rate that was asked for, on average, that the transfer reached."""
 FINE_S = 0.2
 """Samples that show single blocks."""
-UNEVEN_S = 0.03
-"""Coefficient of variation of longer samples in which blocks, not a steady rate, are sent."""
 NEAR = 0.07
 """A rate is that asked for if it differs by this part: headers, and blocks of iperf3."""
-FEW_RTTS, STILL = 5, 0.35
-"""Samples that tell it, and segments that usually wait at a set rate, at most. Of drawn tests of
-iperf3 those with a set rate had up to 0.2, send buffers from 0.5 on, except one."""
+BEHIND = 3.0
+"""A buffer holds what is under way and, once that fills it, nothing more: so many times as much
+written and not arrived at the end was held back by the socket's rate."""
+LEAST_OF_BUFFER, ALL_OF_BUFFER = 0.4, 1.2
+"""Part of a send buffer's memory that is payload; and with the error of rate times RTT."""
 SHORT = 0.25
 """Part of the smallest RTT that a sender's own bursts may wait."""
 LEAST_RUN = 4
@@ -68,11 +68,13 @@ def mark(cells: Cells, free: Flags, name: Setter) -> None:
     )
     if limit is not None:
         near = np.abs(cells.rate_bps / limit - 1) <= NEAR
-        kind, sure = _kept(cells)
-        if near.mean() >= 0.3 or REACHED <= _mean(cells) / limit <= 1 / REACHED:
-            name(quiet & near & below, kind, strong=sure)
-        if REACHED <= _mean(cells) / limit <= 1 / REACHED:
-            name(quiet & below, kind, strong=False)
+        is_reached = reaches_limit(cells)
+        if near.mean() >= 0.3 or is_reached:
+            name(quiet & near & below, "pacing", strong=_is_kept(cells))
+        if is_reached:
+            name(quiet & below, "pacing", strong=False)
+        if keeps_limit(cells):
+            name(free, "pacing", strong=False)
     # BBR paces, and its window is twice what it has in flight.
     paces = is_bbr(cells)
     at_once = free & (np.nan_to_num(cells.retransmits) >= AT_ONCE) & ~cells.has_queue
@@ -103,18 +105,17 @@ def _by_socket(cells: Cells, calm: Flags, name: Setter) -> None:
         elif (cells.unsent_bytes[part] > 0).mean() >= 0.5 and is_even:
             name(part, "pacing", strong=False)
         else:
-            name(part, "pacing" if _is_still(cells, part) else "send-buffer", strong=False)
+            name(part, "pacing" if _waits_in_socket(cells, part) else "send-buffer", strong=False)
 
 
-def _is_still(cells: Cells, part: Flags) -> bool:
-    """Whether the RTT hardly moves: a buffer that fills and drains sends bursts, which wait."""
-    rtts = cells.rtt_s[part]
-    rtts = rtts[np.isfinite(rtts)]
-    if rtts.size < FEW_RTTS or np.isfinite(cells.sndbuf_limited[part]).any():
+def _waits_in_socket(cells: Cells, part: Flags) -> bool:
+    """Whether at the end more was written than the path and a full buffer hold."""
+    flow = cells.shown.flow
+    written, arrived = flow.get("written_bytes"), flow.get("delivered_bytes")
+    if not written or arrived is None:
         return False
-    waits_s = float(np.median(rtts) - rtts.min())
-    rate_bps = float(np.nanmedian(cells.rate_bps[part]))
-    return waits_s * rate_bps / 8 <= STILL * cells.shown.segment_bytes
+    flight = float(np.nanmedian(cells.flight_bytes[part]))
+    return bool(written - arrived > BEHIND * flight)
 
 
 def _by_flight(cells: Cells, calm: Flags, name: Setter) -> None:
@@ -146,30 +147,51 @@ def _by_flight(cells: Cells, calm: Flags, name: Setter) -> None:
         name(which, "pacing" if is_set else "send-buffer", strong=False)
 
 
+def fills_buffer(cells: Cells) -> Flags:
+    """Cells in which what is under way fills the send buffer, whose size the file tells.
+
+    The size counts headers and parts of pages, too. Linux lets a buffer grow to two windows: one
+    that is smaller than a window cannot, and one that holds more at the end has grown.
+    """
+    flow = cells.shown.flow
+    size = float(flow.get("send_buffer_bytes") or np.nan)
+    written, arrived = flow.get("written_bytes"), flow.get("delivered_bytes")
+    if written and arrived is not None and written - arrived > ALL_OF_BUFFER * size:
+        size = np.nan
+    part = cells.flight_bytes / size
+    found: Flags = (part >= LEAST_OF_BUFFER) & (part <= ALL_OF_BUFFER)
+    found &= (cells.cwnd_bytes > size) & (not reaches_limit(cells))
+    return found
+
+
 def is_bbr(cells: Cells) -> bool:
     """Whether the file names a BBR."""
     return str(cells.shown.flow.get("law") or "").startswith("bbr")
 
 
-def _kept(cells: Cells) -> tuple[str, bool]:
-    """The cause of a rate that was asked for, kept evenly or by pauses, and whether it is sure."""
+def _is_kept(cells: Cells) -> bool:
+    """Whether single samples keep a rate that was asked for: coarse ones hide pauses."""
     shown = cells.shown
-    rates = shown.goodput_bps[1:-1] if shown.goodput_bps.size > 4 else shown.goodput_bps
     is_fine = float(np.median(shown.lengths_s)) <= FINE_S
-    if is_fine and float(np.mean(rates <= 0)) >= IDLE:
-        return "application", False
-    if is_fine:
-        return "pacing", True
-    # Up to the first loss, which lowers the rate; a segment more or less is no block.
-    lost = np.flatnonzero(np.nan_to_num(shown.retransmits) > 0)
-    if lost.size and lost[0] > LEAST_RUN:
-        rates = shown.goodput_bps[1 : lost[0]]
-    grain = 2 * shown.segment_bytes * 8 / float(np.median(shown.lengths_s) * np.mean(rates))
-    return ("application" if _cv(rates) > max(UNEVEN_S, grain) else "pacing"), False
+    return is_fine and float(np.mean(shown.goodput_bps <= 0)) < IDLE
+
+
+def reaches_limit(cells: Cells) -> bool:
+    """Whether the transfer is as fast as it was asked to be."""
+    limit = _limit(cells)
+    return limit is not None and REACHED <= _mean(cells) / limit <= 1 / REACHED
+
+
+def keeps_limit(cells: Cells) -> bool:
+    """Whether it is just as fast as it was asked to be, so nothing else held it back."""
+    limit = _limit(cells)
+    return limit is not None and abs(_mean(cells) / limit - 1) <= NEAR
 
 
 def _mean(cells: Cells) -> float:
-    return float(np.nansum(cells.rate_bps * cells.lengths_s)) / cells.total_s
+    """The receiver's own rate where it is told."""
+    told = cells.shown.flow.get("goodput_bps")
+    return float(told or float(np.nansum(cells.rate_bps * cells.lengths_s)) / cells.total_s)
 
 
 def _limit(cells: Cells) -> float | None:
@@ -186,7 +208,8 @@ def pauses(cells: Cells, name: Setter) -> None:
     rows = shown.lengths_s
     flight = shown.inflight_bytes
     if np.isfinite(flight).any():
-        still = (flight <= 0) | resumed(cells)
+        # Samples of a socket are moments: its own account must agree.
+        still = ((flight <= 0) | resumed(cells)) & ~(shown.busy_s >= 0.5 * rows)
     elif np.isfinite(shown.busy_s).any():
         still = shown.busy_s < 0.5 * rows
     else:

@@ -88,6 +88,7 @@ def read(file: Path) -> Measurement:
         "omitted_s": test.get("omit") or 0.0,
         "target_bps": start.get("target_bitrate") or test.get("target_bitrate") or None,
         "socket_buffer_bytes": start.get("sock_bufsize") or None,
+        "send_buffer_bytes": start.get("sndbuf_actual") or None,
     }
     return Measurement.of(file, raw, flows, goodput, summaries, notes=notes, iperf3=said)
 

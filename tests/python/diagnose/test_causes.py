@@ -229,6 +229,31 @@ def test_a_test_of_one_interval_has_an_answer() -> None:
     assert found.next is not None
 
 
+@pytest.mark.parametrize(
+    ("lacks", "cause"),
+    [("bytes", UNDECIDED), ("rtt snd_cwnd snd_wnd", UNDECIDED), ("retransmits", "")],
+)
+def test_a_test_that_lacks_quantities_has_an_answer(tmp_path: Path, lacks: str, cause: str) -> None:
+    test = json.loads(ISSUE.read_text())
+    for interval in test["intervals"]:
+        for stream in (*interval["streams"], interval["sum"]):
+            if lacks == "bytes":
+                stream |= {"bytes": 0, "bits_per_second": 0}
+            else:
+                for name in lacks.split():
+                    stream.pop(name, None)
+    file = tmp_path / "lacks.json"
+    file.write_text(json.dumps(test))
+    found = result.examine([file])
+    assert found.cause == cause or not cause
+    assert is_sound(found.main.diagnosis)
+
+
+def test_an_rtt_of_zero_is_no_silence() -> None:
+    found = causes.diagnose(flow(rtt_s=np.zeros(60), cwnd_bytes=np.full(60, 1e5)))
+    assert found.cause not in ("path-change", "ack-path")
+
+
 def test_numbers_that_cannot_be_end_in_an_answer() -> None:
     for value in (0.0, 1e-300, 1e300, -5.0):
         shown = flow(

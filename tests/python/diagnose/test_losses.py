@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import lfnlab
+from lfnlab import _core
 from lfnlab.diagnose import causes, losses, result
 from lfnlab.diagnose import cells as gathered
 from lfnlab.diagnose.evidence import Evidence
@@ -57,6 +58,7 @@ SLOW_BACK: Rows = [
     *((34.41, 120.1, 401, 856, 0), (50.04, 120.1, 600, 1186, 0), (72.74, 134.9, 890, 1869, 0)),
 ]
 #: -b 15.11M, and outages from 4.8 s on.
+SIDES = ((20.0, 40.0), (8.0, 100.0))
 KEPT_RATE: Rows = [
     *((15.11, 41.2, 245, 611, 0) for _ in range(9)),
     *((9.79, 41.2, 1, 611, 1), (20.43, 41.2, 136, 693, 226), (10.18, 137.2, 139, 693, 0)),
@@ -132,9 +134,9 @@ def test_losses_one_by_one_leave_the_window_of_the_square_root_law() -> None:
 
 
 def test_writes_that_pause_are_no_outage_and_a_window_of_one_segment_is() -> None:
-    steady = [(20.0, 40.0, 69, 900, 0) for _ in range(40)]
+    steady = [(20.0, 40.0 + i % 2, 69, 900, 0) for i in range(40)]
     for at in range(10, 40, 6):
-        steady[at : at + 4] = [(0.0, 40.0, 69, 900, 0)] * 4
+        steady[at : at + 4] = [(0.0, 40.0 + i % 2, 69, 900, 0) for i in range(4)]
     assert not any(
         which.any() for which, _ in losses.changes(gathered.of(samples(steady, "reno", 0.1)))
     )
@@ -142,6 +144,115 @@ def test_writes_that_pause_are_no_outage_and_a_window_of_one_segment_is() -> Non
         steady[at : at + 4] = [(0.0, 40.0, 1, 900, 0)] * 4
     (which, _), *_ = losses.changes(gathered.of(samples(steady, "reno", 0.1)))
     assert which.mean() > 0.3
+
+
+@pytest.mark.parametrize(
+    ("size", "is_full"), [(200_000, True), (16_384, False), (2_000_000, False)]
+)
+def test_what_fills_a_buffer_smaller_than_the_window_is_its_limit(size: int, is_full: bool) -> None:
+    rows = [(28.0, 42.0 + i % 2, 250, 900, i % 3) for i in range(20)]  # 147 kB under way.
+    found = causes.diagnose(samples(rows, "cubic", send_buffer_bytes=size))
+    assert (found.cause == "send-buffer", found.certain) == (is_full, False)
+    # A buffer that holds more at the end has grown.
+    grown = samples(rows, "cubic", send_buffer_bytes=size, delivered_bytes=1.0)
+    assert causes.diagnose(grown).cause != "send-buffer"
+
+
+@pytest.mark.parametrize(("waits", "cause"), [(100_000, "send-buffer"), (2_000_000, "pacing")])
+def test_data_that_wait_in_the_socket_tell_a_set_rate_from_a_buffer(waits: int, cause: str) -> None:
+    rows = [(20.0, 40.0 + i % 2, 140, 900, 0) for i in range(20)]  # 100 kB under way.
+    written = samples(rows, "cubic").flow["written_bytes"]
+    found = causes.diagnose(samples(rows, "cubic", delivered_bytes=written - waits))
+    assert (found.cause, found.certain) == (cause, False)
+
+
+def test_as_much_under_way_at_a_far_smaller_rtt_is_a_longer_way() -> None:
+    # A queue: the RTT rises with the window, at one rate.
+    queue = [(20.0, 0.6 * window, window, 900, 0) for window in (*range(70, 120), *range(70, 120))]
+    assert not any(w.any() for w, _ in losses.changes(gathered.of(samples(queue, "reno", 0.1))))
+    # Of one window the RTT is now that of one path, now of another.
+    away = [
+        (rate, rtt, 70 + i % 10, 900, 0) for i in range(100) for rate, rtt in [SIDES[i // 20 % 2]]
+    ]
+    (which, _), *_ = losses.changes(gathered.of(samples(away, "reno", 0.1)))
+    assert which.mean() > 0.3
+
+
+@pytest.mark.parametrize("lost", [3, 0])
+def test_acks_that_hardly_come_after_losses_are_lost_themselves(lost: int) -> None:
+    rows = [(6.0, 900.0, 10, 45, lost), *[(0.0, 5200.0, 10, 45, 0)] * 40]
+    found = causes.diagnose(samples(rows, "reno", 0.1))
+    assert (found.cause == "ack-path", found.certain) == (lost > 0, False)
+
+
+@pytest.mark.parametrize(
+    ("later", "rtt", "cause"),
+    [
+        (0, 90.0, "policer"),
+        (100, 90.0, "policer"),
+        (20, 90.0, "queue-overflow"),
+        (100, 99.0, "queue-overflow"),
+    ],
+    ids=["found by BBR", "beyond its probes", "within its probes", "with a queue"],
+)
+def test_losses_of_bbr_are_a_policers_or_a_queues(later: int, rtt: float, cause: str) -> None:
+    # 20 Mbit/s are 1,727 segments a second, of which a probe may lose 1 in 32.
+    rows = [
+        (20.0, 90.0, 300, 9000, 0),
+        (20.0, 90.1, 300, 9000, 0),
+        (30.0, rtt + 0.2, 300, 9000, 400),
+    ]
+    rows += [(20.0, rtt + 0.1 * (i % 2), 300, 9000, later) for i in range(9)]
+    assert causes.diagnose(samples(rows, "bbr")).cause == cause
+
+
+def test_a_slow_way_back_and_a_deep_queue_are_one_file() -> None:
+    # An ACK of a segment has 66 bytes; so many segments of 1,514 bytes in its place.
+    forward = 'rate = "917575bit/s"\n{}\n[link.reverse]\nrate = "1Tbit/s"\n{}'
+    back = 'rate = "100Mbit/s"\n{}\n[link.reverse]\nrate = "40kbit/s"\n{}'
+    seen = []
+    for link in (forward, back):
+        room = 'queue = { size = "1000 packets" }'
+        toml = f"""
+            schema = 1
+            duration = "10s"
+            sample = "100ms"
+            [link]
+            {link.format(room, room)}
+            [[flow]]
+            law = "cubic:linux"
+            rtt = "40ms"
+            """
+        (run,) = _core.run_many([_core.Scenario(toml)], 1, None)
+        assert run is not None
+        table = run.table("flows")
+        rates = np.diff(table["delivered_bytes"], prepend=0.0) * 8 / 0.1 / 1e6
+        rows = np.stack(
+            [
+                rates,
+                table["srtt_s"] * 1e3,
+                table["cwnd_seg"],
+                9000 + 0 * rates,
+                table["retransmits"],
+            ]
+        )
+        seen.append(rows.T[2:])
+    deep, slow = seen
+    # A segment, or its ACK, takes 13.2 ms; it lets two more leave.
+    assert slow[:, 1] == pytest.approx(deep[:, 1], rel=0.02, abs=13.3)
+    assert slow[:, 2] == pytest.approx(deep[:, 2], rel=0.02, abs=2)
+    assert slow[:, 0].sum() == pytest.approx(deep[:, 0].sum(), rel=0.02)
+    found = [causes.diagnose(samples(rows, "cubic", 0.1)) for rows in seen]
+    assert len({(one.cause, one.certain) for one in found}) == 1
+    assert not found[0].certain
+
+
+def test_a_rate_that_was_asked_for_and_kept_is_no_change_of_the_path() -> None:
+    # Blocks in turn: the window is old, and the RTT is that of their queue.
+    rows = [(20.0, SIDES[i // 20 % 2][1], 70 + i % 10, 900, 0) for i in range(100)]
+    assert causes.diagnose(samples(rows, "reno", 0.1, goodput_bps=20e6)).cause == "path-change"
+    kept = samples(rows, "reno", 0.1, goodput_bps=20e6, target_bps=20e6)
+    assert causes.diagnose(kept).cause == "pacing"
 
 
 def captured(tmp_path: Path, link: str, more: str, view: str) -> Path:

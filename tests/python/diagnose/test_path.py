@@ -170,6 +170,29 @@ def test_bounds_of_a_file_of_iperf3_hold_on_the_path_below_it(known: Known) -> N
     assert Scenario.from_toml(found.scenario()).check().link
 
 
+@pytest.mark.parametrize(
+    ("rtts_ms", "bound"),
+    [((40.1, 40.2, 40.3), ""), ((40.1, 42.0, 44.0), "most"), ((4.01,), "most")],
+)
+def test_a_smoothed_rtt_is_the_paths_where_it_comes_again(
+    rtts_ms: tuple[float, ...], bound: str
+) -> None:
+    rows = 30
+    rtts_s = np.resize(np.array([*rtts_ms, *(50.0 + np.arange(5))]) / 1e3, rows)
+    rtts_s[8:] = 0.05
+    unknown = np.full(rows, np.nan)
+    columns = dict.fromkeys(evidence.Evidence.__dataclass_fields__, unknown)
+    columns |= {"goodput_bps": np.full(rows, 1e7), "rtt_s": rtts_s, "retransmits": np.zeros(rows)}
+    columns |= {"cwnd_bytes": np.full(rows, 1e5), "window_bytes": np.full(rows, 1e6)}
+    flow = {"id": 0, "direction": "forward", "law": "cubic", "segment_bytes": 1448}
+    columns |= {"flow": flow, "edges_s": np.arange(rows + 1) / 10}
+    named = SimpleNamespace(cause="send-buffer", certain=False)
+    found = fit(evidence.Evidence(**columns), named)
+    assert found.rtt_s.bound == bound
+    assert found.rtt_s.value == pytest.approx(rtts_ms[0] / 1e3)
+    assert found.rate_bps.bound == "least"
+
+
 def test_a_scenario_tells_what_was_fitted_and_what_assumed() -> None:
     scenario, *_ = drawn(2)
     found = fit(evidence_of(scenario))
