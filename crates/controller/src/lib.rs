@@ -49,6 +49,11 @@ pub trait Controller: Send {
     /// The time that it asked for has come.
     fn tick(&mut self, _now_ns: u64, _control: &mut Control) {}
 
+    /// Whether [`Controller::sent`], `acked` and `lost` are to be called.
+    fn watches_packets(&self) -> bool {
+        true
+    }
+
     /// The values that it shows beside its window: numbers of at least 0, below 1e12.
     fn values(&self, _out: &mut [f64; VALUES]) {}
 }
@@ -104,8 +109,10 @@ pub fn law<C: Controller + 'static>(
             packet_bytes,
             seed: config.seed,
         };
+        let controller = build(&told, &mut decided);
         let mut adapter = Adapter {
-            controller: build(&told, &mut decided),
+            watches: controller.watches_packets(),
+            controller,
             name: own_name.clone(),
             shown,
             control: decided,
@@ -127,6 +134,8 @@ struct Adapter<C> {
     name: std::sync::Arc<str>,
     /// Number of values that it shows.
     shown: usize,
+    /// Whether it is told of packets.
+    watches: bool,
     control: Control,
     packet_bytes: u32,
     /// The window that the controller last asked for, in bytes and in segments.
@@ -290,6 +299,9 @@ impl<C: Controller> PacketLaw for Adapter<C> {
         in_flight: u64,
         control: &mut lfn_law::Control,
     ) {
+        if !self.watches {
+            return;
+        }
         self.now_ns = now_ns;
         let (told, in_flight_bytes) = (self.told(packet), self.bytes_of(in_flight));
         self.controller.sent(now_ns, &told, in_flight_bytes, &mut self.control);
@@ -297,6 +309,9 @@ impl<C: Controller> PacketLaw for Adapter<C> {
     }
 
     fn on_delivered(&mut self, ack: &lfn_law::Ack, packet: &lfn_law::Packet, control: &mut lfn_law::Control) {
+        if !self.watches {
+            return;
+        }
         self.now_ns = ack.now_ns;
         let told = self.told(packet);
         self.controller.acked(ack.now_ns, &told, &mut self.control);
@@ -304,6 +319,9 @@ impl<C: Controller> PacketLaw for Adapter<C> {
     }
 
     fn on_packet_lost(&mut self, now_ns: u64, packet: &lfn_law::Packet, control: &mut lfn_law::Control) {
+        if !self.watches {
+            return;
+        }
         self.now_ns = now_ns;
         let told = self.told(packet);
         self.controller.lost(now_ns, &told, &mut self.control);

@@ -182,6 +182,11 @@ impl Controller for Shared {
         }
     }
 
+    fn watches_packets(&self) -> bool {
+        let c::Table { sent, acked, lost, .. } = self.loaded.functions;
+        sent.is_some() || acked.is_some() || lost.is_some()
+    }
+
     fn values(&self, out: &mut [f64; VALUES]) {
         if let Some(call) = self.loaded.functions.probe {
             // SAFETY: see `load`; `out` holds LFN_CONTROLLER_VALUES numbers.

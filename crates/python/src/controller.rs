@@ -288,6 +288,10 @@ impl Controller for PythonController {
         self.call("tick", &self.tick, now_ns, control, |py| Ok(PyTuple::empty(py)));
     }
 
+    fn watches_packets(&self) -> bool {
+        self.sent.is_some() || self.acked.is_some() || self.lost.is_some()
+    }
+
     fn values(&self, out: &mut [f64; VALUES]) {
         Python::attach(|py| {
             let object = self.object.bind(py);
