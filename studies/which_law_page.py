@@ -257,7 +257,8 @@ at 1 Gbit/s and 99 % at 10 Gbit/s.
 ![Goodput of one flow in its first minute, percent of the link, with a buffer of a quarter of a
 BDP](figures/which-law.png)
 
-[studies/reference/which_law.csv](../studies/reference/which_law.csv) has buffers of 0.05 and 1 BDP too.
+[studies/reference/which_law.csv](../studies/reference/which_law.csv) has buffers of 0.05 and 1 BDP
+too.
 
 ## The papers' proposals
 

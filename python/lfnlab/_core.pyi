@@ -13,6 +13,10 @@ __all__ = [
     "PROTOTYPE_STAMP",
     "VERSION",
     "Ack",
+    "ControllerAck",
+    "ControllerConfig",
+    "ControllerPacket",
+    "ControllerState",
     "LabError",
     "LawError",
     "LawState",
@@ -272,6 +276,7 @@ class ControllerAck:
     def rate_app_limited(self) -> bool:
         """The sample's packet left when the sender had no more data."""
 
+@disjoint_base
 class LawState:
     """Window, threshold, pacing and clock of a law in Python (:class:`lfnlab.Law`)."""
 

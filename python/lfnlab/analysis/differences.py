@@ -79,8 +79,7 @@ def _beside(
     for metric, (_, scale) in _METRICS.items():
         of = pl.col(metric).drop_nans()
         told = [of.count().alias("n"), of.mean().alias("mean"), of.std().alias("s")]
-        own = differences.group_by(others) if others else differences
-        cases = own.agg(told) if others else differences.select(told)
+        cases = differences.group_by(others).agg(told) if others else differences.select(told)
         intervals = [
             Interval(mean, student_t(n - 1) * s / n**0.5, n)
             for n, mean, s in cases.select("n", "mean", "s").iter_rows()

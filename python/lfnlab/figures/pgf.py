@@ -15,7 +15,7 @@ from lfnlab.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SYSTEMS = "lualatex", "xelatex", "pdflatex"
+SYSTEMS = "pdflatex", "lualatex", "xelatex"
 _SPECIAL = {char: f"\\{char}" for char in "#$&_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -55,7 +55,7 @@ def rendered(figure: Figure, said: str) -> bytes:
     with mpl.rc_context({"pgf.texsystem": system(), "pgf.rcfonts": False}):
         backend_pgf.RendererPgf = _Renderer  # type: ignore[misc]
         try:
-            backend_pgf.FigureCanvasPgf(figure).print_pgf(file)
+            _canvas(figure).print_pgf(file)
         except (backend_pgf.LatexError, ValueError) as error:
             line = next((line for line in str(error).splitlines() if line.strip()), "")
             raise UsageError(f".pgf: TeX refuses a text of the figure: {line}") from None
@@ -64,7 +64,11 @@ def rendered(figure: Figure, said: str) -> bytes:
     return f"% {said}\n{file.getvalue()}".encode()
 
 
-class _Renderer(backend_pgf.RendererPgf):  # type: ignore[misc]
+def _canvas(figure: Figure) -> Any:
+    return backend_pgf.FigureCanvasPgf(figure)
+
+
+class _Renderer(backend_pgf.RendererPgf):
     """Texts are not TeX: a name may hold an underscore or a dollar."""
 
     def draw_text(
@@ -72,13 +76,12 @@ class _Renderer(backend_pgf.RendererPgf):  # type: ignore[misc]
     ) -> None:
         # A text that TeX cannot set fails here, not in the reader's document.
         self.get_text_width_height_descent(s, prop, False)
-        super().draw_text(gc, x, y, _escaped(s), prop, *more, **named)
+        plain: Any = super()
+        plain.draw_text(gc, x, y, _escaped(s), prop, *more, **named)
 
-    def get_text_width_height_descent(self, s: str, *more: Any) -> tuple[float, float, float]:
-        found: tuple[float, float, float] = super().get_text_width_height_descent(
-            _escaped(s), *more
-        )
-        return found
+    def get_text_width_height_descent(self, s: str, *more: Any) -> Any:
+        plain: Any = super()
+        return plain.get_text_width_height_descent(_escaped(s), *more)
 
 
 def _escaped(text: str) -> str:

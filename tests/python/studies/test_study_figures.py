@@ -41,7 +41,8 @@ def test_which_law_is_drawn_whole() -> None:
     figure = which_law_page.draw(table)
     assert list(faults(figure)) == []
     drawn = sorted(numbers(figure))
-    alone = table.filter(table["what"] == "alone", table["buffer"] == which_law_page.SHOWN)["percent"].sort()
+    shown = table["buffer"] == which_law_page.SHOWN
+    alone = table.filter(table["what"] == "alone", shown)["percent"].sort()
     assert drawn == pytest.approx(alone.to_list(), abs=0.5)
 
 
