@@ -23,7 +23,9 @@ def main() -> None:
     page = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for block in BLOCK.finditer(page):
+        # The experiments stand at the end.
+        figures, experiments = page.split("## Experiments")
+        for block in BLOCK.finditer(experiments + figures):
             if block["file"]:
                 (folder / block["file"]).write_text(block["text"], encoding="utf-8")
             else:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from lfnlab.cli.app import call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pytest
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "gallery.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?ms)^```(?P<kind>sh|toml file=(?P<file>\S+))[^\n]*\n(?P<text>.*?)^```$")
+DRAWS = "plot", "theory"
 #: The experiments with shorter runs and fewer seeds.
 SHORTER = {
     '"12s"': '"5s"',
@@ -27,8 +26,9 @@ SHORTER = {
 }
 
 
-def commands(folder: Path) -> Iterator[list[str]]:
-    """Arguments of the page's commands in order; its files come into the folder."""
+def commands(folder: Path) -> list[list[str]]:
+    """Arguments of the page's commands, experiments first; its files come into the folder."""
+    found = []
     for block in BLOCK.finditer(PAGE):
         text = block["text"]
         for old, new in SHORTER.items():
@@ -37,7 +37,8 @@ def commands(folder: Path) -> Iterator[list[str]]:
             (folder / block["file"]).write_text(text, encoding="utf-8")
         else:
             for line in text.splitlines():
-                yield shlex.split(line)[1:]
+                found.append(shlex.split(line)[1:])
+    return sorted(found, key=lambda arguments: arguments[0] in DRAWS)
 
 
 def test_the_commands_draw_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +46,7 @@ def test_the_commands_draw_every_figure(tmp_path: Path, monkeypatch: pytest.Monk
     drawn = []
     for arguments in commands(tmp_path):
         assert call(arguments) == 0, arguments
-        if arguments[0] in ("plot", "theory"):
+        if arguments[0] in DRAWS:
             file = tmp_path / arguments[-1]
             assert file.stat().st_size > 1000
             drawn.append(file.stem)
