@@ -5,6 +5,7 @@ A style holds within :func:`applied`; every figure that is made there has it.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from matplotlib.font_manager import fontManager
 
+from lfnlab.analysis.summary import INTERVALS
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.scenario.quantity import parsed
 
@@ -326,11 +328,12 @@ def finish(figure: Figure, style: Style) -> None:
             continue
         together = getattr(figure, f"_sup{name}label", None)
         if together is not None:
-            together.set_text(words)
+            together.set_text(_labelled(f"{name}_label", words, together.get_text()))
         else:
             for axes in grid:
-                if len(grid) == 1 or getattr(axes, f"get_{name}label")():
-                    getattr(axes, f"set_{name}label")(words)
+                drawn = getattr(axes, f"get_{name}label")()
+                if len(grid) == 1 or drawn:
+                    getattr(axes, f"set_{name}label")(_labelled(f"{name}_label", words, drawn))
     if style.title is not None:
         if len(grid) == 1:
             grid[0].set_title(style.title)
@@ -338,3 +341,30 @@ def finish(figure: Figure, style: Style) -> None:
             figure.suptitle(style.title, fontsize=style.pt(BASE_POINTS))
     if style.height is not None:
         figure.set_figheight(style.height)
+
+
+_UNITS = (
+    ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"),
+    ("s", "ms", "us", "µs", "ns"),
+    ("B", "kB", "MB", "GB"),
+)
+_UNIT = re.compile(r"\(([^()]+)\)(?=\n|$)")
+
+
+def _labelled(key: str, words: str, drawn: str) -> str:
+    """A label of the style, with the unit that the axis has in place of ``{unit}``.
+
+    The unit of an axis follows from its values, so a label that names another one is refused.
+
+    Raises:
+        UsageError: naming the unit that the axis has.
+    """
+    found, said = _UNIT.search(drawn.replace(INTERVALS, "")), _UNIT.search(words)
+    unit = found[1] if found else ""
+    if "{unit}" in words:
+        if not unit:
+            raise UsageError(f'{key}: "{words}", but this axis has no unit')
+        return words.replace("{unit}", unit)
+    if said and said[1] != unit and any({said[1], unit} <= {*family} for family in _UNITS):
+        raise UsageError(f'{key}: "{words}", but the axis is in {unit}; allowed: ({{unit}})')
+    return words

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import pytest
+from matplotlib.figure import Figure
 
 from lfnlab import compare, dumbbell
 from lfnlab.errors import StoreError, UsageError
@@ -17,7 +18,6 @@ from lfnlab.figures.draw import Request, draw
 
 if TYPE_CHECKING:
     from command import Lfn
-    from matplotlib.figure import Figure
 
     from lfnlab import Results
 
@@ -218,3 +218,37 @@ def test_a_named_figure_has_the_rows_and_results_that_are_asked_for(
     assert "allowed beside it: --by, --where" in said
     said = lfn.refuses("plot", three.root, "--figure", "cwnd", "--by", "rtt")
     assert "--by: figure cwnd shows samples over time, no groups; allowed: goodput" in said
+
+
+@pytest.mark.parametrize(
+    ("drawn", "words", "shown"),
+    [
+        ("goodput (Mbit/s)", "Goodput ({unit})", "Goodput (Mbit/s)"),
+        ("goodput (Mbit/s)\nmeans over 5 seeds ± 95 % (Student's t)", "G ({unit})", "G (Mbit/s)"),
+        ("goodput (Mbit/s)", "Goodput (Mb/s)", "Goodput (Mb/s)"),
+        ("goodput (Mbit/s)", "Goodput (mean of flows)", "Goodput (mean of flows)"),
+        ("Jain's index", "Fairness", "Fairness"),
+    ],
+)
+def test_a_label_has_the_unit_of_its_axis(drawn: str, words: str, shown: str) -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    axes.set_ylabel(drawn)
+    style.finish(figure, style.changed(style.PRESETS["report"], {"y_label": words}, "test"))
+    assert axes.get_ylabel() == shown
+
+
+@pytest.mark.parametrize(
+    ("drawn", "words", "says"),
+    [
+        ("goodput (Mbit/s)", "Goodput (Gbit/s)", "the axis is in Mbit/s"),
+        ("RTT (ms)", "RTT (s)", "the axis is in ms"),
+        ("Jain's index\n ± 95 % (Student's t)", "Fairness ({unit})", "this axis has no unit"),
+    ],
+)
+def test_a_label_with_another_unit_is_refused(drawn: str, words: str, says: str) -> None:
+    figure = Figure()
+    figure.subplots().set_xlabel(drawn)
+    asked = style.changed(style.PRESETS["report"], {"x_label": words}, "test")
+    with pytest.raises(UsageError, match=says):
+        style.finish(figure, asked)
