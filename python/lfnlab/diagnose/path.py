@@ -387,7 +387,7 @@ def fit(evidence: Evidence, diagnosis: Any = None, *, is_right: bool = False) ->
     return Fit(
         rate_bps=rate,
         rtt_s=rtt,
-        buffer_packets=_buffer(shown, rate, rtt),
+        buffer_packets=_buffer(shown, rate, rtt, named),
         loss=_loss(shown, policer),
         cross_bps=cross,
         packet_bytes=packet,
@@ -536,7 +536,7 @@ def _full(shown: _Shown, queues: Floats) -> NDArray[np.bool_]:
     return full if is_seen else np.zeros(queues.size, bool)
 
 
-def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate) -> Estimate:
+def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate, cause: str) -> Estimate:
     ser_s = shown.wire_bytes * 8 / rate.value
     # RTTs of a recovery hold the wait for segments that were sent again.
     most_s = float(np.nanmax(shown.evidence.rtt_s[~shown.lossy], initial=rtt.value)) - rtt.value
@@ -544,13 +544,14 @@ def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate) -> Estimate:
     queues, _ = _losses(shown)
     full = _full(shown, queues)
     stood = f"a queue added {most_s * 1e3:.4g} ms to the RTT"
+    assumed = max(1.0, ASSUMED_BDP * rtt.value / ser_s)
+    others = {"ack-path": "ACKs that waited", "path-change": "another way"}
+    if (other := others.get(cause) or others.get(shown.held)) is not None:
+        how = f"{stood}, which may have been {other}; one bandwidth-delay product"
+        return Estimate(assumed, 1.0, math.inf, how, "", False)
     if full.sum() > 1 and not rate.bound and not rtt.bound:
         how = f"{stood}, and it overflowed, in {int(full.sum()):,} episodes of loss"
         return Estimate(packets, 0.95 * packets, 1.05 * packets + 1, how)
-    assumed = max(1.0, ASSUMED_BDP * rtt.value / ser_s)
-    if shown.held == "ack-path":
-        how = "it may have been ACKs that waited; one bandwidth-delay product"
-        return Estimate(assumed, 1.0, math.inf, how, "", False)
     if most_s <= shown.least_queue_s:
         how = "no queue stood; one bandwidth-delay product"
         return Estimate(assumed, 1.0, math.inf, how, "", False)

@@ -15,7 +15,7 @@ from lfnlab.diagnose import evidence
 from lfnlab.diagnose.path import Fit, fit
 from lfnlab.errors import UsageError
 from lfnlab.formats import iperf3
-from lfnlab.scenario.elements import Application, Policer
+from lfnlab.scenario.elements import Application, Change, Policer
 
 LAWS = ("reno", "cubic", "htcp", "illinois", "hybla", "veno")
 
@@ -265,3 +265,21 @@ def test_two_rates_of_a_busy_link_have_none_between() -> None:
         rates[rates.size // 2 :] *= factor
         found = fit(replace(shown, goodput_bps=rates))
         assert 0 < found.rate_bps.value < 2 * float(shown.goodput_bps.max())
+
+
+def test_another_way_is_no_buffer() -> None:
+    """A way that is longer for some time adds to the RTT as a queue does."""
+    other = [
+        Change(at=f"{at}s", link="forward", delay=delay)
+        for at, delay in ((4, "60ms"), (7, "0ms"), (10, "60ms"), (13, "0ms"))
+    ]
+    path = dumbbell(
+        rate="20Mbit/s", rtt="20ms", buffer="30 packets", duration="16s", sample="100ms"
+    )
+    seen = evidence_of(path.flow("cubic:linux").with_changes(*other))
+    wrong = fit(seen).buffer_packets
+    assert wrong.is_fitted or wrong.low > 60  # as a queue it would be twice as large
+    found = fit(seen, SimpleNamespace(cause="path-change", certain=False)).buffer_packets
+    assert not found.is_fitted
+    assert found.low <= 30 <= found.high
+    assert "another way" in found.how
