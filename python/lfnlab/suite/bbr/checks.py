@@ -316,8 +316,9 @@ def policed_flow(seen: Seen) -> list[Check]:
     bounded = bounded[bounded > probing[0]]
     last = len(seen.t_s) - 1
     half = seen.at(20.0)
-    sent = (seen.delivered[last] - seen.delivered[half]) * 8 / seen.segment_bits
-    lost = float((seen.retransmits[last] - seen.retransmits[half]) / sent)
+    arrived = (seen.delivered[last] - seen.delivered[half]) * 8 / seen.segment_bits
+    again = float(seen.retransmits[last] - seen.retransmits[half])
+    lost = float(again / (arrived + again))
     rate_bps = seen.rate_bps(20.0, float(seen.t_s[last]))
     return [
         Check(

@@ -135,8 +135,9 @@ def _a_tenth(flow: Flow) -> list[Check]:
 
 def _policed(flow: Flow) -> list[Check]:
     a, last = flow.at(20.0), len(flow.t_s) - 1
-    sent = (flow.delivered[last] - flow.delivered[a]) * 8 / flow.segment_bits
-    lost = float(flow.retransmits[last] - flow.retransmits[a]) / max(sent, 1.0)
+    arrived = (flow.delivered[last] - flow.delivered[a]) * 8 / flow.segment_bits
+    again = float(flow.retransmits[last] - flow.retransmits[a])
+    lost = float(again / max(arrived + again, 1.0))
     return [
         _filled(flow, 20.0, 39.9, 0.8 * TOKENS_BPS),
         Check("at most 2 % are lost", lost <= 0.02, f"{100 * lost:.2f} %"),
