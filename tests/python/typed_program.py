@@ -21,6 +21,10 @@ from lfnlab import (
     Case,
     Change,
     Choice,
+    Controller,
+    ControllerAck,
+    ControllerConfig,
+    ControllerPacket,
     DamageWarning,
     Design,
     Draws,
@@ -85,6 +89,20 @@ class Half(Law):
     def on_loss(self, loss: Loss) -> None:
         assert_type(loss.inflight, int)
         self.ssthresh = max(self.cwnd / 2, 2)
+
+
+class Kept(Controller):
+    """A controller in Python."""
+
+    def __init__(self, config: ControllerConfig) -> None:
+        assert_type(config.srtt_ns, int | None)
+        self.window_bytes = 100 * config.packet_bytes
+
+    def lost(self, packet: ControllerPacket) -> None:
+        assert_type(packet.number, int)
+
+    def ack(self, ack: ControllerAck) -> None:
+        assert_type(ack.rtt_ns, int | None)
 
 
 def scenarios() -> list[Scenario]:

@@ -181,7 +181,7 @@ impl Harness {
                 Err(why) => result.failures.push(why.clone()),
                 Ok(outcome) => {
                     for (measure, allowed) in bounds {
-                        let found = measure.of(case, outcome);
+                        let found = measure.of(case.own, case.rate_bps, case.changes_s, outcome);
                         result.found.push((*measure, found));
                         if !allowed.contains(&found) {
                             result.failures.push(measure.failure(found, allowed));

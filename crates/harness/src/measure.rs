@@ -6,8 +6,6 @@ use std::ops::RangeInclusive;
 use lfn_sim::tables::FlowTable;
 use lfn_sim::Outcome;
 
-use crate::scenarios::Case;
-
 /// A rate holds for so long before it counts.
 const HOLDS_S: f64 = 0.5;
 /// The rate that a recovered flow has, of the link's.
@@ -73,9 +71,10 @@ impl Measure {
         format!("{}; allowed: {allowed}", self.words(found))
     }
 
-    pub(crate) fn of(self, case: &Case, outcome: &Outcome) -> f64 {
+    /// Of the first `own` flows; a rate of the link is `rate_bps`, from `changes_s` on.
+    pub(crate) fn of(self, own: usize, rate_bps: f64, changes_s: f64, outcome: &Outcome) -> f64 {
         let summary = &outcome.summary;
-        let own = &summary.flows[..case.own];
+        let own = &summary.flows[..own];
         let goodput = |flows: &[lfn_sim::FlowSummary]| -> Vec<f64> {
             flows.iter().map(|flow| flow.goodput_bps.unwrap_or(0.0)).collect()
         };
@@ -84,7 +83,7 @@ impl Measure {
         match self {
             Measure::Goodput => {
                 let delivered: u64 = own.iter().map(|flow| flow.delivered_bytes).sum();
-                delivered as f64 * 8.0 / summary.sim_s / case.rate_bps
+                delivered as f64 * 8.0 / summary.sim_s / rate_bps
             }
             Measure::Loss => {
                 let sent: u64 = own.iter().map(|flow| flow.sent).sum();
@@ -96,22 +95,22 @@ impl Measure {
                 let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
                 sum * sum / (rates.len() as f64 * squares).max(1.0)
             }
-            Measure::Recovery => recovery(case, &outcome.tables.flows),
+            Measure::Recovery => recovery(rate_bps, changes_s, &outcome.tables.flows),
         }
     }
 }
 
-fn recovery(case: &Case, flows: &FlowTable) -> f64 {
+fn recovery(rate_bps: f64, changes_s: f64, flows: &FlowTable) -> f64 {
     let rows = (0..flows.t_s.len()).filter(|&row| flows.flow[row] == 0);
     let rows: Vec<(f64, u64)> = rows.map(|row| (flows.t_s[row], flows.delivered_bytes[row])).collect();
     let mut end = 0;
-    for &(t_s, delivered) in rows.iter().filter(|row| row.0 >= case.changes_s) {
+    for &(t_s, delivered) in rows.iter().filter(|row| row.0 >= changes_s) {
         while end < rows.len() && rows[end].0 < t_s + HOLDS_S {
             end += 1;
         }
         let Some(&(then_s, by_then)) = rows.get(end) else { break };
-        if (by_then - delivered) as f64 * 8.0 >= RECOVERED * case.rate_bps * (then_s - t_s) {
-            return t_s - case.changes_s;
+        if (by_then - delivered) as f64 * 8.0 >= RECOVERED * rate_bps * (then_s - t_s) {
+            return t_s - changes_s;
         }
     }
     f64::INFINITY

@@ -12,6 +12,7 @@ mod errors;
 mod huge_pages;
 mod interrupts;
 mod memory;
+mod named;
 mod outside;
 mod prototype;
 mod scenario;
@@ -182,7 +183,7 @@ fn run_many(
 #[pyfunction]
 fn drive(py: Python<'_>, law: &str, statements: Vec<String>, fields: Vec<String>) -> PyResult<Vec<Vec<f64>>> {
     let wrong = |message: String| errors::LawError::new_err(message);
-    let law = match prototype::find(law, Path::new("")) {
+    let law = match named::find(law, Path::new("")) {
         Some(found) => found.map_err(wrong)?,
         None => law.parse().map_err(|error: lfn_law::LawError| wrong(error.to_string()))?,
     };

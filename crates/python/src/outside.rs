@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::ScenarioError;
 use crate::interrupts::{keep, take, waited};
-use crate::prototype;
+use crate::named;
 
 /// The file system, with laws in Python or without.
 struct Here {
@@ -18,7 +18,7 @@ struct Here {
 
 impl Outside for Here {
     fn find_law(&self, text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
-        self.laws.then(|| prototype::find(text, folder)).flatten()
+        self.laws.then(|| named::find(text, folder)).flatten()
     }
 
     fn read(&self, file: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {

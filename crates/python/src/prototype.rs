@@ -5,7 +5,6 @@
 
 use std::ffi::c_long;
 use std::panic::resume_unwind;
-use std::path::Path;
 
 use lfn_law::{
     Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Prototype, SlowStartKind,
@@ -16,9 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
-use crate::controller;
 use crate::errors;
-use crate::interrupts::kept;
 
 /// A probe is what Python says, times 2 to this.
 pub(crate) const PROBE_SCALE: u32 = 20;
@@ -420,7 +417,7 @@ pub(crate) fn interrupt(_py: Python<'_>, thread: u64) {
 }
 
 /// The law of a class that `lfnlab.control_laws.prototype.Law` is a base of.
-fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
+pub(crate) fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
     let described = class.py().import("lfnlab.control_laws.prototype")?.call_method1("describe", (class,))?;
     let (name, source, slow_start, names): (String, String, String, Vec<String>) = described.extract()?;
     let slow_start: SlowStartKind = slow_start
@@ -443,25 +440,4 @@ fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
         })
     };
     Ok(Prototype { name, source, slow_start, probes, build: Some(Box::new(build)) }.into())
-}
-
-/// The law in Python that a scenario in `folder` names, if it has the form of one.
-pub(crate) fn find(text: &str, folder: &Path) -> Option<Result<LawSpec, String>> {
-    let of_file = text.contains(".py") || text.ends_with(".h") || text.ends_with(".so");
-    // STACK:CONTROLLER; the registry has laws by their name and a variant.
-    let of_stack = text.split_once(':').is_some_and(|(name, _)| name.parse::<LawSpec>().is_err());
-    if !text.contains('@') && !of_file && !of_stack {
-        return None;
-    }
-    Python::attach(|py| {
-        let found = py
-            .import("lfnlab.control_laws.prototype")
-            .and_then(|module| module.call_method1("find", (text, folder)))
-            .and_then(|found| match found.cast::<PyType>() {
-                Ok(class) => spec_of(class).map(Some),
-                Err(_) if found.is_none() => Ok(None),
-                Err(_) => controller::spec_of(&found).map(Some),
-            });
-        found.map_err(|error| kept(py, error).value(py).to_string()).transpose()
-    })
 }

@@ -10,6 +10,7 @@ import pytest
 
 from lfnlab import LawError, LawInfo, law, laws
 from lfnlab.cli.runs import DEMO_LAWS
+from lfnlab.control_laws import stacks
 
 if TYPE_CHECKING:
     from command import Lfn
@@ -22,7 +23,12 @@ def printed(lfn: Lfn, *arguments: str) -> str:
 
 
 def test_the_list(lfn: Lfn) -> None:
-    headings, *lines = printed(lfn).splitlines()
+    first, controllers = printed(lfn).split("\n\n")
+    assert [line.split()[0] for line in controllers.splitlines()] == [
+        "stack",
+        *(stack.name for stack in stacks.stacks()),
+    ]
+    headings, *lines = first.splitlines()
     assert [line.split()[0] for line in lines] == [law.name for law in laws()]
     assert set(DEMO_LAWS) <= {law.name for law in laws()}
     columns = re.split(r"  +", headings)
@@ -95,7 +101,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> N
     ("arguments", "said"),
     [
         (["hstcp:lnux"], 'law hstcp has no variant "lnux"; did you mean "linux"?'),
-        (["./mine.py:Mine"], "./mine.py:Mine is a law in a file, which has no card"),
+        (["./mine.py:Mine"], "./mine.py:Mine is a law in a file or of a stack, which has no card"),
         (["reno", "--json", "--bibtex"], "--json, --bibtex: allowed: one of them"),
     ],
 )

@@ -156,7 +156,16 @@ def test_a_host_that_held_a_flow_back_is_named_unless_the_scenario_asks_for_it()
 
 
 def samples(rows: Mapping[str, list[float]]) -> dict[str, np.ndarray]:
-    zero = ("unacked", "lost", "ssthresh", "total_retrans", "pacing", "timeouts", "rtt_us")
+    zero = (
+        "unacked",
+        "sacked",
+        "lost",
+        "ssthresh",
+        "total_retrans",
+        "pacing",
+        "timeouts",
+        "rtt_us",
+    )
     count = len(rows["t_us"])
     columns = {name: [0.0] * count for name in zero} | dict(rows)
     return {name: np.array(values, float) for name, values in columns.items()}
@@ -172,6 +181,7 @@ def test_samples_of_linux_become_the_tables_of_a_run() -> None:
         "cwnd": [10, 20, 14],
         "ca": [0, 0, 3],
         "bytes_acked": [1, 1001, 4001],
+        "sacked": [0, 0, 2],
         "minrtt_us": [2**32 - 1, 40000, 40000],
     }
     links = {
@@ -190,6 +200,8 @@ def test_samples_of_linux_become_the_tables_of_a_run() -> None:
     tables = linux_backend._tables(ran, found, plan)
     assert tables["flows"]["cwnd_seg"].to_list() == [20, 40, 28]
     assert tables["flows"]["delivered_bytes"].to_list() == [0, 2000, 8000]
+    # Two segments of each stream arrived out of order.
+    assert tables["flows"]["arrived_bytes"].to_list() == [0, 2000, 8000 + 4 * 1448]
     assert tables["events"]["kind"].to_list() == [0, 0]
     assert tables["queues"]["drops"].to_list() == [0, 0, 3, 3]
     assert tables["queues"]["arrivals"].to_list() == [0, 0, 113, 408]
