@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from lfnlab import _core
 from lfnlab.control_laws.checks import check_class, hint
@@ -50,6 +50,11 @@ class Controller(_core.ControllerState):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         cls.name = cls.__dict__.get("name", cls.__name__)
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, config: ControllerConfig) -> Self:
+            """Make a connection's controller; the base class takes any arguments."""
 
     def __init__(self, config: ControllerConfig) -> None:
         """A connection begins."""
