@@ -62,7 +62,7 @@ def laws(
     elif name is not None:
         say(chosen[0].card(vectors=vectors))
     else:
-        listing.laws()
+        listing.laws(chosen)
     return OK
 
 

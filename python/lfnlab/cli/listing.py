@@ -27,7 +27,7 @@ def laws(chosen: Iterable[LawInfo] | None = None) -> None:
         for law in (all_laws() if chosen is None else chosen)
     )
     say(*plain(Table(headings, rows, len(headings))), sep="\n")
-    if chosen is None and stacks.stacks():
+    if len(rows) == len(all_laws()) and stacks.stacks():
         say()
         _stacks()
 
