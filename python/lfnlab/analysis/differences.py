@@ -69,7 +69,10 @@ def _beside(
     import polars as pl
 
     first, second = (
-        rows.filter(pl.col(key) == value).select(*others, "seed", *_METRICS) for value in values
+        rows.filter(pl.col(key) == value).select(
+            *others, "seed", *(pl.col(metric).cast(pl.Float64) for metric in _METRICS)
+        )
+        for value in values
     )
     pairs = second.join(first, on=[*others, "seed"], suffix="_first", nulls_equal=True)
     differences = pairs.select(

@@ -18,6 +18,7 @@ mod recovery {
     pub enum CongestionControlAlgorithm {
         Reno,
         CUBIC,
+        // Their files match on it, and no build here makes it.
         #[allow(dead_code)]
         Bbr2Gcongestion,
     }
