@@ -154,7 +154,7 @@ def _panels(keys: Sequence[str]) -> str | None:
     """The factor among these that the style wants for panels.
 
     Raises:
-        UsageError: if it is none of them.
+        UsageError: if they lack it.
     """
     if (chosen := current().panels) is None:
         return None
