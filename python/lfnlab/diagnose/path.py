@@ -257,8 +257,9 @@ class _Shown:
         if self.is_written:
             self.clean[0] = False
         mean_bps = float(np.average(self.rates_bps[known], weights=self.lengths_s[known]))
-        self.top_bps = self._top() or mean_bps
         self.held = cause if cause in HOLDING else self._held()
+        self.usual_bps = self._usual()
+        self.top_bps = self._top() or mean_bps
         part = HELD_PART if self.held else QUEUE_PART
         ser_s = self.wire_bytes * 8 / self.top_bps
         base_s = np.nan_to_num(self.base_s)
@@ -275,16 +276,24 @@ class _Shown:
         after: NDArray[np.bool_] = self.evidence.edges_s[:-1] <= last_s + rest_s
         return self.lossy | after
 
+    def _usual(self) -> float:
+        """The most of single rows but in recoveries, whose ACKs come in jumps; 0 of few rows."""
+        if self.clean.sum() < ENOUGH:
+            return 0.0
+        # Slow start may have filled the link, once.
+        start = self.rates_bps[self.clean & (np.cumsum(self.lossy) == 0)]
+        usual = float(np.quantile(self.rates_bps[self.clean], 0.9))
+        return max(usual, float(start.max(initial=0.0)))
+
     def _top(self) -> float:
-        """The most that was acknowledged, but in recoveries, whose ACKs come in jumps."""
+        """The most that was acknowledged: in many RTTs where rows are a socket's in a queue."""
         segment = self.evidence.segment_bytes
         if self.is_written:
             return float(self.evidence.flow["goodput_bps"]) * self.wire_bytes / segment
-        if self.clean.sum() >= ENOUGH:
-            # Slow start may have filled the link, once.
-            start = self.rates_bps[self.clean & (np.cumsum(self.lossy) == 0)]
-            usual = float(np.quantile(self.rates_bps[self.clean], 0.9))
-            return max(usual, float(start.max(initial=0.0)))
+        if np.isnan(self.evidence.retransmits).all():
+            return 0.0  # A receiver's count jumps when a loss is mended; its mean is sure.
+        if self.usual_bps and (self.held or not self.is_smoothed):
+            return self.usual_bps
         window_s = max(LEAST_S, LEAST_RTTS * _median(self.evidence.rtt_s))
         ends = self.evidence.edges_s[1:]
         moved = np.nan_to_num(self.evidence.goodput_bps) * self.lengths_s
@@ -438,11 +447,12 @@ def _rate(shown: _Shown, policer: Policer | None, cause: str) -> tuple[Estimate,
     none = Estimate(0.0, 0.0, math.inf, "none; a constant one looks as a slower link", "", False)
     rates = shown.rates_bps[shown.busy]
     middle = float(np.median(rates)) if rates.size else 0.0
-    # A burst of a window that does not fill the link queues, too; what was written tells no more
-    # than the mean, unless the link is what limits.
-    is_few = shown.is_written or cause in HOLDING or rates.size < AGAIN
-    is_mean = is_few and cause not in ("", FULL_LINK)
-    if not middle >= NEAR * shown.top_bps or policer is not None or is_mean:
+    # A burst of a window that does not fill the link queues, too; what was written comes in blocks.
+    is_few = cause in HOLDING or rates.size < AGAIN
+    is_mean = shown.is_written or (is_few and cause not in ("", FULL_LINK))
+    # The RTT of a socket rises with ACKs that wait, too; a queue of theirs loses no data.
+    is_mean |= shown.is_smoothed and _full(shown, _losses(shown)[0]).sum() < 2
+    if not middle >= NEAR * max(shown.top_bps, shown.usual_bps) or policer is not None or is_mean:
         most = shown.top_bps
         stood = "no queue stood for long" if rates.size else "no queue stood"
         why = f"the {shown.held} held it back" if shown.held else stood
@@ -545,7 +555,11 @@ def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate, cause: str) -> Estimat
     full = _full(shown, queues)
     stood = f"a queue added {most_s * 1e3:.4g} ms to the RTT"
     assumed = max(1.0, ASSUMED_BDP * rtt.value / ser_s)
-    others = {"ack-path": "ACKs that waited", "path-change": "another way"}
+    others = {
+        "ack-path": "ACKs that waited",
+        "path-change": "another way",
+        "application": "pauses of the application",
+    }
     if (other := others.get(cause) or others.get(shown.held)) is not None:
         how = f"{stood}, which may have been {other}; one bandwidth-delay product"
         return Estimate(assumed, 1.0, math.inf, how, "", False)
@@ -554,6 +568,9 @@ def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate, cause: str) -> Estimat
         return Estimate(packets, 0.95 * packets, 1.05 * packets + 1, how)
     if most_s <= shown.least_queue_s:
         how = "no queue stood; one bandwidth-delay product"
+        return Estimate(assumed, 1.0, math.inf, how, "", False)
+    if shown.is_smoothed and not full.any():
+        how = f"{stood}, or ACKs waited, which a socket does not tell; one bandwidth-delay product"
         return Estimate(assumed, 1.0, math.inf, how, "", False)
     if full.any():
         how = f"{stood}; it overflowed, perhaps between two samples"
