@@ -8,14 +8,14 @@ shows the size of the buffer where it overflows.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lfnlab.diagnose.estimate import Estimate, toml
 from lfnlab.errors import UsageError
 from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.scenario.elements import Application, Burst, Policer, Udp
@@ -73,34 +73,6 @@ AGAIN, SAME, HOST_S = 3, 0.02, 5e-4
 """A base RTT of smoothed samples shows in so many, to this part of it; and a host's own delay."""
 QUIET = ("random-loss", "policer", "pacing")
 """Causes under which the link is idle at times, and a sample's packet waits for none."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A quantity of the path, and how it is known."""
-
-    value: float
-    """For a scenario."""
-    low: float
-    high: float
-    """The truth is between these, with about 95 %; infinite where nothing bounds it."""
-    how: str
-    """A sentence: how it was found, or that it was assumed."""
-    bound: Literal["", "least", "most"] = ""
-    """The truth is at least, or at most, the value."""
-    is_fitted: bool = True
-    """Found in the measurement, not assumed."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Numbers; what is infinite is null."""
-        return {
-            "value": self.value,
-            "low": self.low if math.isfinite(self.low) else None,
-            "high": self.high if math.isfinite(self.high) else None,
-            "bound": self.bound or None,
-            "fitted": self.is_fitted,
-            "how": self.how,
-        }
 
 
 @dataclass(frozen=True)
@@ -166,13 +138,13 @@ class Fit:
     def scenario(self, law: str = "cubic:linux") -> str:
         """TOML of the path with a flow as the measured one; comments tell fitted from assumed."""
         notes = {
-            "link.rate": _note("rate", self.rate_bps),
-            "link.queue.size": _note("buffer", self.buffer_packets),
-            "link.loss": _note("loss", self.loss),
+            "link.rate": self.rate_bps.note("rate"),
+            "link.queue.size": self.buffer_packets.note("buffer"),
+            "link.loss": self.loss.note("loss"),
             "link.policer.rate": "policer, fitted: above this rate packets are lost, no queue",
             "flow.law": "law: as it was told or ranked first, else assumed",
-            "flow.rtt": _note("RTT", self.rtt_s),
-            "udp.bursts": _note("cross traffic", self.cross_bps),
+            "flow.rtt": self.rtt_s.note("RTT"),
+            "udp.bursts": self.cross_bps.note("cross traffic"),
             **{f"flow.{key}": "fitted: it held the flow back" for key in self.held},
         }
         document = self.simulated(law, self.duration_s).to_document()
@@ -181,7 +153,7 @@ class Fit:
             lines.append(f"# {notes['link.loss']}")
         if not self.cross_bps.value:
             lines.append(f"# {notes['udp.bursts']}")
-        return "\n".join([*lines, *_toml(document, "", notes)]) + "\n"
+        return "\n".join([*lines, *toml(document, "", notes)]) + "\n"
 
     def to_json(self) -> dict[str, Any]:
         """The estimates by key."""
@@ -191,39 +163,6 @@ class Fit:
             "held": dict(self.held),
             "policer": None if self.policer is None else vars(self.policer),
         }
-
-
-def _note(name: str, estimate: Estimate) -> str:
-    return f"{name}, {'fitted' if estimate.is_fitted else 'assumed'}: {estimate.how}"
-
-
-def _toml(table: Mapping[str, Any], at: str, notes: Mapping[str, str]) -> Iterator[str]:
-    """Lines of a table, a comment above each key that has a note; its tables come last."""
-
-    def inline(value: Any) -> str:
-        if isinstance(value, list):
-            return f"[{', '.join(map(inline, value))}]"
-        if isinstance(value, dict):
-            return f"{{ {', '.join(f'{key} = {inline(part)}' for key, part in value.items())} }}"
-        return json.dumps(value)
-
-    later: list[tuple[str, str, Any]] = []
-    for key, value in table.items():
-        path = f"{at}{key}"
-        if isinstance(value, dict):
-            later.append((f"[{path}]", path, value))
-        elif path in ("flow", "udp"):
-            later += [(f"[[{path}]]", path, part) for part in value]
-        else:
-            if path in notes:
-                yield f"# {notes[path]}"
-            yield f"{key} = {inline(value)}"
-    for heading, path, value in later:
-        yield ""
-        if path in notes:
-            yield f"# {notes[path]}"
-        yield heading
-        yield from _toml(value, f"{path}.", notes)
 
 
 class _Shown:
