@@ -578,7 +578,9 @@ def figures(study: Study) -> dict[str, Any]:
     # The highest two rates: the paper's own, where they are run.
     rates = sorted((rate for rate, _ in pairs(study.settings)), key=gbps)[-2:]
     panels = {
-        f"{str(law).upper()}, {rate}": numbered(run, plot.goodput_series, each=2)
+        f"{str(law).upper()}, {1e3 * gbps(rate):g} Mbit/s": numbered(
+            run, plot.goodput_series, each=2
+        )
         for rate in rates
         for law in reversed(LAWS)
         for run in study.runs("10", law, rate=rate)[:1]

@@ -24,6 +24,7 @@ from lfnlab.papers.paper import (
     studies,
     tried,
 )
+from lfnlab.scenario.quantity import BITS_PER_S, parse
 from lfnlab.statistics import Interval, interval, paired
 
 from .runs import (
@@ -423,11 +424,19 @@ VARIED = CLAIMS
 
 
 def figures(study: Study) -> dict[str, Any]:
-    """Figures 1 and 2 of the paper, on its axes."""
+    """Figures 1 and 2 of the paper, on its axes; throughputs in proportion to the link's rate."""
+    part = parse(study.settings["rate"], BITS_PER_S) / 1e9
     level = "background traffic (level)"
     made = {}
     for number, metric, label, scale, limits, what in (
-        ("1", "goodput_bps", "throughput (Mbit/s)", 1e6, (300.0, 1000.0), "throughput"),
+        (
+            "1",
+            "goodput_bps",
+            "throughput (Mbit/s)",
+            1e6,
+            (300.0 * part, 1000.0 * part),
+            "throughput",
+        ),
         ("2", "cov", "coefficient of variation", 1.0, (0.0, 0.8), "stability"),
     ):
         points: dict[Group, Interval] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -75,7 +76,10 @@ def bar() -> Iterator[Bar]:
         TextColumn("left"),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True) as line:
+    # Runs take unequal times in a mixed order, so the speed is that of the whole experiment.
+    with Progress(
+        *columns, console=console, transient=True, speed_estimate_period=math.inf
+    ) as line:
         yield Bar(line)
 
 

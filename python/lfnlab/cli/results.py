@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -88,12 +89,12 @@ def plot(
         kind: Kind of figure; `phase` without `--x` draws one flow against another.
         by: Column whose values give the colour; with `--figure` the properties of a flow that
             make groups, as for `lfn table`.
-        panel: Column with a panel for each value.
+        panel: Column with a panel for each value; of `--figure` a factor, such as link.rate.
         where: Condition on rows, repeatable: `flow=0,3`, `law!=reno`, `"t_s>=10"`.
         table: Table of the columns; default the first table that has all of them.
         log: Axes with a logarithmic scale.
         figure: Draw a named figure, with a panel for each source; of the other options only
-            `--by`, `--where`, `--run`, `--style`, `--set` and `--out` apply.
+            `--by`, `--panel`, `--where`, `--run`, `--style`, `--set` and `--out` apply.
         run: Of `--figure`: seed or key of the run to draw; default the first seed of some cases.
         style: `report`, `paper`, `slides`, or FILE.toml: size, font, labels, order, palette.
         set_: A key of the style, repeatable: `width=88mm`, `title="Ten flows"`, `dpi=600`.
@@ -113,12 +114,14 @@ def plot(
     asked = draw.Request(kind, x, y, z, by, panel, table, where, log)
     if figure is None and run is not None:
         raise UsageError("--run: goes with --figure; elsewhere write --where seed=2")
-    if figure is not None and asked != draw.Request(where=where, by=by):
+    if figure is not None and asked != draw.Request(where=where, by=by, panel=panel):
         raise UsageError(
-            "--figure: a named figure; allowed beside it: --by, --where, --run, --style, --set, "
-            "--out"
+            "--figure: a named figure; allowed beside it: --by, --panel, --where, --run, --style, "
+            "--set, --out"
         )
     look = styles.changed(styles.read(style), styles.settings(set_), "--set")
+    if figure is not None and panel is not None:
+        look = replace(look, panels=panel)
     if figure is None:
         drawing = draw.draw(sources, asked, look)
     else:

@@ -20,7 +20,7 @@ from lfnlab.errors import (
 )
 from lfnlab.experiment import executor as executors
 from lfnlab.experiment.executor import SIMULATOR, Backend, Files, Work
-from lfnlab.experiment.plan import Case, Plan, Planned
+from lfnlab.experiment.plan import Case, Plan, Planned, mixed
 from lfnlab.machine import cores
 from lfnlab.results import provenance, remote
 from lfnlab.results.batch import Batch
@@ -273,11 +273,10 @@ class _State:
     def work(self) -> Iterator[Work]:
         """The missing runs; another process may have stored some in the meantime.
 
-        The longest come first, by their predicted events: one that began last would leave cores
-        idle. Equal ones keep their order.
+        See :func:`mixed` for their order.
         """
         self.tell_all()
-        for run in sorted(self.pending.values(), key=lambda run: -run.events):
+        for run in mixed(list(self.pending.values())):
             if _is_there(self._store, run):
                 self._end(run.key)
             else:

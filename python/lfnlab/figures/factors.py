@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from lfnlab.errors import UsageError
 from lfnlab.figures.columns import SCALES, scaled, texts, unit
+from lfnlab.figures.style import current
 from lfnlab.results.cases import COMPARED
 from lfnlab.results.runs import short
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, parsed
@@ -123,10 +125,12 @@ class Shape:
         """The shape of an experiment with these cases.
 
         Bars where no factor is a number; lines over one; heat maps of two; points where the values
-        of several factors were drawn and not combined.
+        of several factors were drawn and not combined. The style may keep a factor for panels.
         """
         series, others = named(groups, keys)
-        values = {key: [group[keys.index(key)] for group in groups] for key in others}
+        chosen = _panels(others)
+        free = [key for key in others if key != chosen]
+        values = {key: [group[keys.index(key)] for group in groups] for key in free}
         counted = {key: numbers(key, own) for key, own in values.items()}
         axes = {key: found for key, found in counted.items() if found is not None}
         long = {key: axis for key, axis in axes.items() if len(axis.places) >= _ON_AN_AXIS}
@@ -144,6 +148,22 @@ class Shape:
                 "lines", {first: long[first]}, series, [key for key in others if key != first]
             )
         return cls("bars", {}, series, others)
+
+
+def _panels(keys: Sequence[str]) -> str | None:
+    """The factor among these that the style wants for panels.
+
+    Raises:
+        UsageError: if it is none of them.
+    """
+    if (chosen := current().panels) is None:
+        return None
+    words = short(list(keys))
+    for key in keys:
+        if chosen in (key, words[key]):
+            return key
+    allowed = f"allowed: {', '.join(keys)}" if keys else "this figure has no factor but its series"
+    raise UsageError(f'panels: "{chosen}"; {allowed}')
 
 
 def in_order(key: str, values: Iterable[Factor]) -> list[Factor]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from lfnlab.control_laws.registry import laws, look
+from lfnlab.control_laws.registry import known, laws, look
 from lfnlab.figures.style import GREYS, current
 
 K = TypeVar("K", bound="Hashable")
@@ -54,8 +54,8 @@ def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
     """A look for each series of one figure, no two alike.
 
     Up to the product of colours and dashes (about sixty) they differ; beyond it looks return. The
-    registry has eleven colours for all laws. A law that comes second to one of its colour takes a
-    lighter or darker shade of it.
+    registry has eleven colours for all laws. Of laws of one colour the first of the registry has
+    it, and the others take lighter or darker shades, in whatever order the series are.
 
     Args:
         series: the law whose colour each series takes, None for the next of the house's.
@@ -64,17 +64,34 @@ def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
     greys = itertools.cycle(GREYS) if current().palette == "grey" else None
     palette = list(GREYS if greys else dict.fromkeys(info.color for info in laws()))
     others = itertools.cycle((info.color, info.marker) for info in laws())
-    owners: dict[str, str] = {}
-    shades: dict[str, str] = {}
+    inks = _inks({_base(law) for law in series.values() if law is not None})
     for key, law in series.items():
-        color, marker = next(others) if law is None else look(law)
-        name = "" if law is None else law.removeprefix("udt/").partition(":")[0]
-        if name and owners.setdefault(color, name) != name:
-            shades.setdefault(name, _shade(color, [other.color for other in found.values()]))
-            color = shades[name]
+        color, marker = next(others) if law is None else (inks[_base(law)], look(law)[1])
         color = color if greys is None else next(greys)
         near = _any if greys else alike
         found[key] = _free(color, marker, palette, list(found.values()), near)
+    return found
+
+
+def _base(law: str) -> str:
+    """The name whose colour a law has: the registry's, without variant and transport."""
+    info = known(law)
+    return law if info is None else info.name
+
+
+def _inks(names: set[str]) -> dict[str, str]:
+    """Colours of the laws of one figure, no two alike."""
+    places = {info.name: place for place, info in enumerate(laws())}
+    found: dict[str, str] = {}
+    taken = sorted({look(name)[0] for name in names})
+    owned = set()
+    for name in sorted(names, key=lambda name: (places.get(name, len(places)), name)):
+        color, _ = look(name)
+        if color in owned:
+            color = _shade(color, taken)
+            taken.append(color)
+        owned.add(color)
+        found[name] = color
     return found
 
 

@@ -270,17 +270,27 @@ def _bar_panel(
         yield from of.marks
 
 
-def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabel: str) -> Figure:
+_MOST_TRACES = 10
+"""In one panel; of more this many are drawn, see :func:`some`."""
+
+
+def traces(
+    runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabel: str
+) -> tuple[Figure, str]:
     """One panel a run, on common axes: a trace for each of ``series``.
 
-    A panel is named after the run's factors; of more than ten traces ten are drawn, see
-    :func:`some`. Flows of one law on one route look the same. A dotted line stands where the
-    scenario changes a link or a route.
+    A panel is named after the run's factors. Flows of one law on one route look the same. A dotted
+    line stands where the scenario changes a link or a route.
+
+    Returns:
+        The figure, and what it leaves out, if anything.
     """
     several = any(len({route(flow) for flow in run.summary["flows"]}) > 1 for run in runs)
     drawn: list[list[_Named]] = []
+    most = 0
     for run in runs:
         every = list(series(run))
+        most = max(most, len(every))
         links = _links(run, every) if series is queue_series else {}
         routes = several and series is not queue_series
         ways = {flow["id"]: route(flow) for flow in run.summary["flows"] if routes}
@@ -292,7 +302,7 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
                     t,
                     y,
                 )
-                for number, law, t, y in some(every, 10)
+                for number, law, t, y in some(every, _MOST_TRACES)
             ]
         )
     with house_style():
@@ -313,15 +323,23 @@ def traces(runs: Sequence[Run], series: Callable[[Run], Iterator[Series]], ylabe
         )
         if seen and not titled:
             legend(figure, seen)
-        return figure
+        return figure, _left_out(most)
 
 
-def stacked(run: Run, parts: Mapping[str, Sequence[Series]]) -> Figure:
+def _left_out(traces: int) -> str:
+    """In words, of panels that have at most so many."""
+    return f"{_MOST_TRACES} of up to {traces} traces a panel" if traces > _MOST_TRACES else ""
+
+
+def stacked(run: Run, parts: Mapping[str, Sequence[Series]]) -> tuple[Figure, str]:
     """Samples of one run over time: a panel for each quantity, one above the other.
 
     Args:
         run: the run; a dotted line stands where its scenario changes a link or a route.
-        parts: traces by the label of their axis; of more than ten traces ten are drawn.
+        parts: traces by the label of their axis.
+
+    Returns:
+        The figure, and what it leaves out, if anything.
     """
     several = len(run.summary["flows"]) > 1
     drawn: list[list[_Named]] = []
@@ -330,7 +348,7 @@ def stacked(run: Run, parts: Mapping[str, Sequence[Series]]) -> Figure:
         drawn.append(
             [
                 _Named(links.get(number, f"{law} #{number}" if law and several else law), law, t, y)
-                for number, law, t, y in some(every, 10)
+                for number, law, t, y in some(every, _MOST_TRACES)
             ]
         )
     with house_style():
@@ -345,7 +363,7 @@ def stacked(run: Run, parts: Mapping[str, Sequence[Series]]) -> Figure:
         grid[-1].set_xlabel("time (s)")
         if len(seen) > 1:
             legend(figure, seen)
-        return figure
+        return figure, _left_out(max(map(len, parts.values())))
 
 
 class _Named(NamedTuple):

@@ -62,13 +62,11 @@ class Means:
             results: the experiment.
             hrefs: where the mark of a case leads to in an SVG.
         """
-        if self.of_groups and not results.groups and results.cases.rows:
-            classes = ["rtt"] if "rtt" in results.runs[0].properties else []
-            results = results.by("law", *classes)
+        results = self.grouped(results)
         laws = {row["law"] for row in results.cases.rows} if results.groups else set()
         if len(laws) == 1 and "law" not in results.keys:
             results = results.by("law", *results.groups)  # for its colour
-        cases = self._cases(results)
+        cases = self.cases(results)
         several = not cases.is_all("flows", 1)
         if not cases.rows or (self.of_several and not several):
             return None
@@ -95,10 +93,18 @@ class Means:
 
     def data(self, results: Results) -> pl.DataFrame:
         """The numbers that it shows, in the unit of the column."""
-        return self._cases(results).table([self.metric])
+        results = self.grouped(results)
+        return self.cases(results).table([self.metric])
 
-    def _cases(self, results: Results) -> Cases:
-        """Of links those that dropped packets in some run, or all if none did."""
+    def grouped(self, results: Results) -> Results:
+        """By laws and RTTs, if the figure is of groups and none were chosen."""
+        if self.of_groups and not results.groups and results.cases.rows:
+            classes = ["rtt"] if "rtt" in results.runs[0].properties else []
+            return results.by("law", *classes)
+        return results
+
+    def cases(self, results: Results) -> Cases:
+        """Its rows: of links those that dropped packets in some run, or all if none did."""
         if not self.of_links:
             return results.cases
         rows = results.links.rows
@@ -126,7 +132,8 @@ class Traces:
         cases = len(plot.first_seed(results))
         left_out = f"{len(sampled)} of {cases} cases" if len(sampled) < cases else ""
         label, series = plot.in_unit_of_rate(self.label, self.series, sampled)
-        return plot.traces(sampled, series, label), left_out
+        figure, untold = plot.traces(sampled, series, label)
+        return figure, "; ".join(filter(None, [left_out, untold]))
 
     def _is_sampled(self, run: Run) -> bool:
         if run.is_measured:  # it lacks tables, and columns have no value
@@ -150,7 +157,9 @@ class OneRun:
         found = {label: drawn for label, of in parts if (drawn := [*of(run)])}
         if not found:
             return None
-        return plot.stacked(run, found), f"{plot.panel_title(run)}, seed {run.seed}"
+        figure, untold = plot.stacked(run, found)
+        says = f"{plot.panel_title(run)}, seed {run.seed}"
+        return figure, "; ".join(filter(None, [says, untold]))
 
 
 FIGURES: dict[str, Means | Traces | OneRun] = {

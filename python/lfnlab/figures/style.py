@@ -67,6 +67,8 @@ class Style:
     x_limits: tuple[float, float] | None = None
     """In the unit of the axis."""
     y_limits: tuple[float, float] | None = None
+    panels: str | None = None
+    """The factor whose values are the panels of a named figure, as ``link.queue.size``."""
     order: tuple[str, ...] = ()
     """Names of series, bars and panels that come first."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -289,6 +291,7 @@ _CHECKS: Mapping[str, Any] = {
     "y_label": _text,
     "x_limits": _limits,
     "y_limits": _limits,
+    "panels": _text,
     "order": _texts,
     "names": _table,
 }
@@ -302,6 +305,7 @@ _ALLOWED: Mapping[str, str] = {
        for key, kind in (("palette", Palette), ("legend", Legend), ("notes", Notes))},
     **dict.fromkeys(("title", "x_label", "y_label"), "a text"),
     **dict.fromkeys(("x_limits", "y_limits"), "two numbers, the smaller one first"),
+    "panels": "a factor, such as link.queue.size",
     "order": "a list of names",
     "names": "a table of texts",
 }  # fmt: skip

@@ -17,7 +17,8 @@ from command import process as lfn
 import lfnlab
 from lfnlab import Design, Draws, Range, Scenario, ScenarioError, SeedsWarning, dumbbell, sweep
 from lfnlab.analysis.summary import averages
-from lfnlab.experiment.plan import Case, Plan
+from lfnlab.experiment.plan import Case, Plan, mixed
+from lfnlab.experiment.sweep import Sweep
 
 QUIET = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s").flow("reno")
 LOSSY = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="1s", loss=0.01).flow("reno")
@@ -222,3 +223,16 @@ def test_a_byte_order_mark_is_no_part_of_a_file(mark: str, tmp_path: Path) -> No
     (tmp_path / "series.csv").write_text(mark + series, encoding="utf-8")
     resolved = Scenario.load(tmp_path / "run.toml").check().to_document()
     assert resolved["schedule"][0]["link"] == "reverse"
+
+
+@pytest.mark.parametrize("count", [100, 250, 1000])
+def test_a_tenth_of_the_runs_predicts_the_time_of_all(count: int) -> None:
+    base = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp").flow("reno")
+    design = Design(grid={"duration": [f"{1.0 + 99.0 * (i / count) ** 3}s" for i in range(count)]})
+    runs = Plan(Sweep(base, design).cases).runs
+    order = mixed(runs)
+    assert sorted(order) == sorted(runs)
+    tenth = sum(run.events for run in order[: count // 10])
+    assert 9.0 * tenth == pytest.approx(sum(run.events for run in order) - tenth, rel=0.3)
+    last = [run.events for run in order[-count // 5 :]]
+    assert last == sorted(last, reverse=True)

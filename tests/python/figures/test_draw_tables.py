@@ -296,6 +296,22 @@ def test_a_table_that_cannot_be_drawn_so_is_an_error(
         draw([tmp_path / "made.parquet"], Request(x="a", y="b", **request_))
 
 
+@pytest.mark.parametrize(
+    ("x", "values", "label"),
+    [
+        ("rtt", ["160ms", "20ms"], "rtt"),
+        ("law", ["reno", "cubic"], ""),
+        ("link.queue.kind", ["red", "codel"], "queue.kind"),
+    ],
+)
+def test_bars_of_quantities_say_of_what(
+    tmp_path: Path, x: str, values: list[str], label: str
+) -> None:
+    found = drawn(tmp_path, pl.DataFrame({x: values, "v": [1.0, 2.0]}), kind="bar", x=x, y="v")
+    assert found is not None
+    assert found.figure.axes[0].get_xlabel() == label
+
+
 def test_large_whole_numbers_name_their_own_bars(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {"a": [2**63, 2**63 + 1], "b": [1, 2]}, schema=dict.fromkeys("ab", pl.UInt64)

@@ -9,22 +9,25 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.container import ErrorbarContainer
 
 from lfnlab import dumbbell
 from lfnlab.analysis.summary import INTERVALS
 from lfnlab.control_laws.registry import laws
 from lfnlab.figures import plot, registry
+from lfnlab.figures.columns import SCALES
 from lfnlab.figures.factors import Shape, numbers
 from lfnlab.figures.looks import alike, looks
 from lfnlab.figures.shapes import lines, means
@@ -35,10 +38,11 @@ from lfnlab.statistics import FEW, Interval, interval
 from marks import faults, same_bars
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "14"))
-SEED = os.environ.get("LFN_SEED", "laws")
+EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "8"))
+SEED = os.environ.get("LFN_SEED", "paths")
 #: 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom, as tables print them.
 T = (12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216)
 NAMES = [f"{law.name}:{variant}" if i else law.name for law in laws() for i, variant in
@@ -149,14 +153,44 @@ def experiment(number: int) -> Results:
     return Results(Path("none"), "made up", tuple(runs))
 
 
-@pytest.mark.parametrize("number", range(EXPERIMENTS))
-def test_figures_hold_what_they_draw(number: int) -> None:
-    results = experiment(number)
-    traced = plot.some(plot.first_seed(results), 12)
-    for name, entry in registry.FIGURES.items():
-        if (made := entry.draw(results, traced)) is not None:
-            found = [*faults(made[0]), *same_bars(made[0])]
-            assert found == [], f"experiment {number} of seed {SEED}, {name}"
+class Named(NamedTuple):
+    """A figure of :data:`registry.FIGURES` with the words about what it leaves out."""
+
+    name: str
+    entry: Any
+    figure: Figure
+    says: str
+
+
+class Drawn(NamedTuple):
+    """An experiment with its figures."""
+
+    number: int
+    results: Results
+    traced: list[Run]
+    figures: list[Named]
+
+
+@pytest.fixture(scope="module", params=range(EXPERIMENTS))
+def made(request: pytest.FixtureRequest) -> Drawn:
+    results = experiment(request.param)
+    traced = plot.some(plot.first_seed(results), registry.MOST_TRACED)
+    figures = [
+        Named(name, entry, *made)
+        for name, entry in registry.FIGURES.items()
+        if (made := entry.draw(results, traced)) is not None
+    ]
+    with plot.house_style():
+        for _, _, figure, _ in figures:  # one layout for all tests
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+    return Drawn(request.param, results, traced, figures)
+
+
+def test_figures_hold_what_they_draw(made: Drawn) -> None:
+    for name, _, figure, _ in made.figures:
+        found = [*faults(figure), *same_bars(figure)]
+        assert found == [], f"experiment {made.number} of seed {SEED}, {name}"
 
 
 def drawn(figure: Figure) -> tuple[list[float], list[float], list[float]]:
@@ -180,9 +214,8 @@ def drawn(figure: Figure) -> tuple[list[float], list[float], list[float]]:
     return sorted(seen), sorted(half for half in halves if half > 0.0), sorted(runs)
 
 
-@pytest.mark.parametrize("number", range(EXPERIMENTS))
-def test_means_and_intervals_are_those_of_an_independent_computation(number: int) -> None:
-    results = experiment(number)
+def test_means_and_intervals_are_those_of_an_independent_computation(made: Drawn) -> None:
+    results = made.results
     if not results.rows():
         return
     groups: dict[Any, dict[int, float]] = {}  # by case, law and way, straight from the flows
@@ -212,13 +245,95 @@ def test_means_and_intervals_are_those_of_an_independent_computation(number: int
         assert runs == pytest.approx(sorted(few), rel=1e-6, abs=1e-2)
 
 
-@pytest.mark.parametrize("number", range(EXPERIMENTS))
-def test_no_interval_reaches_where_no_value_can_be(number: int) -> None:
-    results = experiment(number)
-    for name, entry in registry.FIGURES.items():
-        if not isinstance(entry, registry.Means) or (made := entry.draw(results, [])) is None:
+def scale_of(label: str) -> float:
+    """Of the unit in the brackets of a label; 1 without one."""
+    units = {unit: scale for scales in SCALES.values() for scale, unit in scales}
+    return next((units[unit] for unit in units if f"({unit})" in label), 1.0)
+
+
+def label_of(figure: Figure, axes: Axes, *, across: bool) -> str:
+    """The label of an axis, its own or the figure's."""
+    own = axes.get_xlabel() if across else axes.get_ylabel()
+    return (own or (figure.get_supxlabel() if across else figure.get_supylabel())).replace(
+        "\n", " "
+    )
+
+
+def test_every_row_is_drawn_or_counted_in_the_unit_of_the_label(made: Drawn) -> None:
+    results = made.results
+    for name, entry, figure, says in made.figures:
+        if not isinstance(entry, registry.Means):
             continue
-        for axes in made[0].figure.axes:
+        table = entry.data(results)
+        keys = entry.cases(entry.grouped(results)).keys
+        shape = Shape.of(table.select(keys).rows(), keys)
+        expected = [v for v in table[entry.metric].drop_nulls().to_list() if math.isfinite(v)]
+        seen, _, _ = drawn(figure)
+        bars = bool(figure.axes[0].patches)
+        label = figure.axes[-1].get_ylabel() if shape.mark == "cells" else label_of(
+            figure, figure.axes[0], across=bars)  # fmt: skip
+        seen = [value * scale_of(label) for value in seen if math.isfinite(value)]
+        if re.search(r"\d+ of \d+ panels", says):
+            assert 0 < len(seen) < len(expected), name
+        else:
+            times = len(shape.axes) if shape.mark == "points" else 1
+            assert sorted(seen) == pytest.approx(sorted(expected * times), rel=1e-6), name
+
+
+def test_every_trace_is_drawn_or_counted(made: Drawn) -> None:
+    for name, entry, figure, says in made.figures:
+        if isinstance(entry, registry.Means):
+            continue
+        parts = {entry.label: entry.series} if isinstance(entry, registry.Traces) else entry.parts
+        runs = made.traced[: None if isinstance(entry, registry.Traces) else 1]
+        every = [len([*series(run)]) for series in parts.values() for run in runs]
+        lines = [
+            sum(np.ptp(line.get_xdata()) > 0 for line in axes.lines)  # changes are upright
+            for axes in figure.axes
+        ]
+        assert lines == [min(10, count) for count in every if count], name
+        most = re.search(r"10 of up to (\d+) traces", says)
+        assert (int(most[1]) if most else 0) == (max(every) if max(every) > 10 else 0), name
+
+
+def test_numbers_at_axes_are_places_on_them(made: Drawn) -> None:
+    for name, _, figure, _ in made.figures:
+        for axes in figure.axes:
+            for across, axis in ((True, axes.xaxis), (False, axes.yaxis)):
+                told = [(tick.get_loc(), tick.label1.get_text()) for tick in axis.get_major_ticks()]
+                told = [(place, text) for place, text in told if text]
+                try:
+                    values = [
+                        float(text.replace("\u2212", "-").replace(",", "")) for _, text in told
+                    ]
+                except ValueError:  # names: their axis has no unit
+                    label = label_of(figure, axes, across=across)
+                    assert scale_of(label) == 1.0, (name, label, told)
+                    continue
+                counted = [place for place, _ in told] == sorted({round(p) for p, _ in told})
+                if not counted:
+                    assert values == pytest.approx([place for place, _ in told], rel=0.01), name
+
+
+def test_a_law_has_one_colour_in_all_figures(made: Drawn) -> None:
+    inks: dict[str, set[str]] = {}
+    for _, _, figure, _ in made.figures:
+        for handle in (line for one in figure.legends for line in one.get_lines()):
+            if handle.get_label() in NAMES:
+                inks.setdefault(str(handle.get_label()), set()).add(to_hex(handle.get_color()))
+        for axes in figure.axes:
+            names = {tick.get_loc(): tick.label1.get_text() for tick in axes.yaxis.majorTicks}
+            for bar in axes.patches:
+                if (law := names.get(round(bar.get_y() + bar.get_height() / 2))) in NAMES:
+                    inks.setdefault(law, set()).add(to_hex(bar.get_facecolor()))
+    assert {law: found for law, found in inks.items() if len(found) > 1} == {}
+
+
+def test_no_interval_reaches_where_no_value_can_be(made: Drawn) -> None:
+    for name, entry, figure, _ in made.figures:
+        if not isinstance(entry, registry.Means):
+            continue
+        for axes in figure.axes:
             across = 0 if axes.patches else 1
             for container in axes.containers:
                 if isinstance(container, ErrorbarContainer):

@@ -13,8 +13,9 @@ NAMES = [info.name for info in laws()]
 def test_two_laws_of_one_figure_never_have_one_colour() -> None:
     for one, other in itertools.combinations(NAMES, 2):
         both = looks({one: one, other: other})
-        assert both[one].color == look(one)[0]
+        assert both[one].color == look(one)[0]  # the registry's order is that of NAMES
         assert both[one].color != both[other].color, (one, other)
+        assert looks({other: other, one: one})[one].color == both[one].color
 
 
 def test_a_law_keeps_its_colour_beside_others_that_have_another() -> None:

@@ -11,7 +11,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
 
-from lfnlab import compare, dumbbell
+from lfnlab import compare, dumbbell, sweep
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.figures import looks, style
 from lfnlab.figures.draw import Request, draw
@@ -214,8 +214,10 @@ def test_a_named_figure_has_the_rows_and_results_that_are_asked_for(
     text = (tmp_path / "both.svg").read_text()
     assert "result three" in text
     assert "result other" in text
+    said = lfn.refuses("plot", three.root, "--figure", "goodput", "--log", "x")
+    assert "allowed beside it: --by, --panel, --where" in said
     said = lfn.refuses("plot", three.root, "--figure", "goodput", "--panel", "law")
-    assert "allowed beside it: --by, --where" in said
+    assert 'panels: "law"; this figure has no factor but its series' in said
     said = lfn.refuses("plot", three.root, "--figure", "cwnd", "--by", "rtt")
     assert "--by: figure cwnd shows samples over time, no groups; allowed: goodput" in said
 
@@ -252,3 +254,19 @@ def test_a_label_with_another_unit_is_refused(drawn: str, words: str, says: str)
     asked = style.changed(style.PRESETS["report"], {"x_label": words}, "test")
     with pytest.raises(UsageError, match=says):
         style.finish(figure, asked)
+
+
+def test_a_style_says_which_factor_the_panels_are(tmp_path: Path) -> None:
+    base = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp", duration="2s").flow("reno")
+    sizes, rates = ["0.5bdp", "1bdp", "2bdp"], ["5Mbit/s", "10Mbit/s", "20Mbit/s"]
+    made = sweep(base, grid={"link.queue.size": sizes, "link.rate": rates}, out=tmp_path)
+    for panels, titles in (
+        (None, [f"rate {rate}" for rate in rates]),
+        ("queue.size", [f"queue.size {size}" for size in sizes]),
+        ("link.rate", [f"rate {rate}" for rate in rates]),
+    ):
+        said = {} if panels is None else {"panels": panels}
+        figure = made.plot("goodput", **said).figure
+        assert [axes.get_title(loc="left") for axes in figure.axes] == titles
+    with pytest.raises(UsageError, match=r'panels: "rtt"; allowed: link.queue.size, link.rate'):
+        made.plot("goodput", panels="rtt")

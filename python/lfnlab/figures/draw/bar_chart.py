@@ -13,6 +13,7 @@ from lfnlab.errors import UsageError
 from lfnlab.figures.columns import axis_for, axis_of, bounds
 from lfnlab.figures.draw.canvas import counted, values_of
 from lfnlab.figures.draw.choice import LAW_AND_ROUTE, MOST_TOLD
+from lfnlab.figures.factors import numbers
 from lfnlab.figures.layout import axis_labels, width_in, wrapped
 from lfnlab.figures.spread import DOT, DOTS, Spread, interval_mark, spread
 from lfnlab.figures.style import current
@@ -148,7 +149,9 @@ def names_of(canvas: Canvas, names: Sequence[Any]) -> tuple[list[str], str]:
         return axis.texts(names), axis.label
     word = short([canvas.x])[canvas.x]
     told = [f"no {word}" if name is None else current().named(str(name)) for name in names]
-    return [wrapped(text, 1.6, 8.0, 2) for text in told], word if "." in canvas.x else ""
+    known = [name for name in names if name is not None]
+    says_itself = "." not in canvas.x and numbers(canvas.x, known) is None  # as a law does
+    return [wrapped(text, 1.6, 8.0, 2) for text in told], "" if says_itself else word
 
 
 def _above_zero(
