@@ -79,7 +79,7 @@ pub struct Row {
     pub flight: Option<u64>,
     /// Bytes in flight when the sender sent what came last, by the echo of timestamps.
     pub echo_flight: Option<u64>,
-    /// Window that the receiver offers.
+    /// Window that the receiver offers; not scaled where the scale is not known.
     pub window: Option<u64>,
     /// Round trip from the capture to the receiver.
     pub ahead: Rtt,

@@ -46,8 +46,13 @@ struct Echo {
     t_ns: u64,
     /// Bytes that were not in flight any more.
     past: i64,
+    /// Others were in flight still.
+    is_under_way: bool,
     is_used: bool,
 }
+
+/// A receiver's host acknowledges within this time.
+const HOST_NS: u64 = 1_000_000;
 
 /// Samples of a round trip, or a part of it, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,6 +100,8 @@ pub struct Way {
     /// From here to the receiver and back, and from here to the sender and back.
     pub ahead: Rtt,
     pub behind: Rtt,
+    /// Least part behind of the ACKs after which data were under way still.
+    behind_under_way: Option<u64>,
     /// Scale of the receiver's windows.
     pub scale: Option<u8>,
     window: Option<u64>,
@@ -286,7 +293,12 @@ impl Way {
             if later == 0 {
                 if !first.is_used && segment.payload > 0 {
                     first.is_used = true;
-                    self.behind.add(segment.t_ns.saturating_sub(first.t_ns));
+                    let sample_ns = segment.t_ns.saturating_sub(first.t_ns);
+                    self.behind.add(sample_ns);
+                    if first.is_under_way {
+                        let least = self.behind_under_way.map_or(sample_ns, |least| least.min(sample_ns));
+                        self.behind_under_way = Some(least);
+                    }
                 }
                 break;
             }
@@ -371,10 +383,8 @@ impl Way {
             self.una = ack;
         }
         self.last_ns = self.last_ns.max(segment.t_ns);
-        if segment.syn || self.scale.is_some() {
-            let scale = if segment.syn { 0 } else { self.scale.unwrap_or(0) };
-            self.window = Some(u64::from(segment.window) << scale);
-        }
+        let scale = if segment.syn { 0 } else { self.scale.unwrap_or(0) };
+        self.window = Some(u64::from(segment.window) << scale);
         if ack > self.una {
             self.advance(ack, segment.t_ns);
         }
@@ -390,11 +400,17 @@ impl Way {
                 self.ack_stamp = Some((segment.t_ns, stamp));
             }
             let segment_bytes = i64::from(self.segment().unwrap_or(0));
-            let past = self.top.max(self.una) - self.flight(segment_bytes) as i64;
+            let flight = self.flight(segment_bytes) as i64;
+            let (past, is_under_way) = (self.top.max(self.una) - flight, flight > 0);
             match self.echoes.back_mut() {
-                Some(last) if last.stamp == stamp => last.past = last.past.max(past),
+                Some(last) if last.stamp == stamp => {
+                    (last.past, last.is_under_way) = (last.past.max(past), is_under_way);
+                }
                 Some(last) if (stamp.wrapping_sub(last.stamp) as i32) < 0 => {}
-                _ => self.echoes.push_back(Echo { stamp, t_ns: segment.t_ns, past, is_used: false }),
+                _ => {
+                    let (t_ns, is_used) = (segment.t_ns, false);
+                    self.echoes.push_back(Echo { stamp, t_ns, past, is_under_way, is_used });
+                }
             }
         }
     }
@@ -449,6 +465,9 @@ impl Way {
         let share = behind as f64 / (ahead + behind).max(1) as f64;
         Some(match share {
             share if share < 0.1 => At::Sender,
+            share if share > 0.9 && ahead < HOST_NS => At::Receiver,
+            // A sender without data under way pauses, and its pause is no round trip.
+            _ if self.behind_under_way? * 10 < ahead => At::Sender,
             share if share > 0.9 => At::Receiver,
             _ => At::Between,
         })

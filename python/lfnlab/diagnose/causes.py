@@ -137,7 +137,9 @@ def _ends(found: _Found, doubts: list[str]) -> None:
         window &= cwnd_open & ~cells.window_grows
         part = cells.flight_bytes[window] / cells.window_bytes[window]
         agree &= bool(part.size and np.mean(part) >= ON_AVERAGE)
-    found.set(window, "receive-window", strong=agree & cwnd_open & (cells.retransmits <= 0) & rests)
+    is_told = cells.shown.flow.get("has_window_scale") is not False
+    calm = (cells.retransmits <= 0) & rests & is_told
+    found.set(window, "receive-window", strong=agree & cwnd_open & calm)
     if np.sum(window & has_account & ~inferred & np.isfinite(cells.full)) > len(cells) / 4:
         doubts.append(
             "TCP_INFO's rwnd_limited says the receiver's window, but the bytes in flight do not "

@@ -99,21 +99,26 @@ class Cells:
 
     @cached_property
     def queue_segments(self) -> Floats:
-        """Low RTT of the cell above the smallest of all, in segments at its rate.
+        """Low RTT of the cell above the smallest of all, in segments at the rate of all streams.
 
         Bursts of the sender wait behind themselves: a higher RTT need not be a standing queue.
         """
         delay = self.rtt_low_s - self.base_s
         delay = np.fmin(delay, self.data_delay_s + TICK_S)
-        found: Floats = delay * self.rate_bps / 8 / self.shown.segment_bytes
+        found: Floats = delay * self._busy_bps / 8 / self.shown.segment_bytes
         return np.where(delay >= self.noise_s, found, np.minimum(found, 0.0))
 
     @cached_property
     def delay_segments(self) -> Floats:
-        """Usual RTT of the cell above the smallest of all, in segments at its rate."""
+        """Usual RTT of the cell above the smallest of all, in segments at that rate."""
         delay = self.rtt_s - self.base_s
-        found: Floats = delay * self.rate_bps / 8 / self.shown.segment_bytes
+        found: Floats = delay * self._busy_bps / 8 / self.shown.segment_bytes
         return np.where(delay >= self.noise_s, found, np.minimum(found, 0.0))
+
+    @property
+    def _busy_bps(self) -> Floats:
+        """Rate of the flow and of its parallel streams, which wait in one queue."""
+        return self.rate_bps / float(self.shown.flow.get("part") or 1.0)
 
     @property
     def noise_s(self) -> float:

@@ -22,6 +22,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 STANDARD_BYTES = 1448
 """Payload of a segment where the tool does not tell it."""
+SUMS = ("retransmits", "busy_s", "rwnd_limited_s", "sndbuf_limited_s", "acks")
+"""Arrays whose values are sums over the row's time."""
 _LEFT_OUT = (
     "inflight_seg",
     "retransmits",
@@ -102,14 +104,48 @@ class Evidence:
             at = last[ends]
             return np.where(at >= starts, values[at], np.nan)
 
-        sums = ("retransmits", "busy_s", "rwnd_limited_s", "sndbuf_limited_s", "acks")
         changed: dict[str, Any] = {}
         for name in self.__dataclass_fields__:
             if name not in ("flow", "edges_s", "goodput_bps"):
-                changed[name] = (total if name in sums else level)(getattr(self, name))
+                changed[name] = (total if name in SUMS else level)(getattr(self, name))
         edges = np.concatenate([self.edges_s[:1], self.edges_s[1:][ends]])
         moved = total(self.goodput_bps * self.lengths_s)
         return replace(self, edges_s=edges, goodput_bps=moved / np.diff(edges), **changed)
+
+    @property
+    def middles_s(self) -> Floats:
+        """Middle of each row's time."""
+        found: Floats = (self.edges_s[1:] + self.edges_s[:-1]) / 2
+        return found
+
+    def moved_bytes(self, start_s: float, end_s: float) -> float:
+        """Payload that moved between two times."""
+        sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(self.goodput_bps) * self.lengths_s)])
+        return float(np.diff(np.interp([start_s, end_s], self.edges_s, sums))[0]) / 8
+
+    def at(self, edges_s: Floats) -> Evidence:
+        """The same in other rows: levels of their middles, parts of the sums; NaN outside."""
+        middles = (edges_s[1:] + edges_s[:-1]) / 2
+        row = np.searchsorted(self.edges_s, middles) - 1
+        is_there = (row >= 0) & (row < self.lengths_s.size)
+        row = row.clip(0, self.lengths_s.size - 1)
+        overlaps = (edges_s[1:] > self.edges_s[0]) & (edges_s[:-1] < self.edges_s[-1])
+
+        def level(values: Floats) -> Floats:
+            return np.where(is_there, values[row], np.nan)
+
+        def part(values: Floats) -> Floats:
+            sums = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
+            parts = np.diff(np.interp(edges_s, self.edges_s, sums))
+            return np.where(overlaps & np.isfinite(values[row]), parts, np.nan)
+
+        changed: dict[str, Any] = {
+            name: (part if name in SUMS else level)(getattr(self, name))
+            for name in self.__dataclass_fields__
+            if name not in ("flow", "edges_s", "goodput_bps")
+        }
+        moved = part(self.goodput_bps * self.lengths_s)
+        return replace(self, edges_s=edges_s, goodput_bps=moved / np.diff(edges_s), **changed)
 
     @property
     def min_rtt_s(self) -> float:
@@ -215,21 +251,30 @@ def _goodput(edges: Floats, ends: Floats, rates: Floats, gained: Floats) -> Floa
 
 
 def together(shown: Sequence[Evidence]) -> Evidence:
-    """Parallel streams as one flow: sums, and the mean RTT.
+    """Parallel streams as one flow, at the times of the first: sums, and the mean RTT.
 
     Raises:
-        UsageError: their samples are of different times.
+        UsageError: a stream ran for most of its time while the first did not.
     """
     first = shown[0]
     if len(shown) == 1:
         return first
-    size = min(one.rtt_s.size for one in shown)
-    edges = first.edges_s[: size + 1]
-    if any(not np.allclose(one.edges_s[: size + 1], edges, atol=0.1) for one in shown):
-        raise UsageError("the streams have samples of different times; give one of them")
+    edges = first.edges_s
+    for one in shown:
+        moved = one.moved_bytes(float(edges[0]), float(edges[-1]))
+        if moved < one.moved_bytes(-np.inf, np.inf) / 2:
+            raise UsageError("the streams ran at different times; give one of them")
+    every = [first, *(one.at(edges) for one in shown[1:])]
+    ran = [
+        (first.middles_s > one.edges_s[0]) & (first.middles_s < one.edges_s[-1]) for one in shown
+    ]
 
     def total(name: str) -> Any:
-        return np.sum([getattr(one, name)[:size] for one in shown], axis=0)
+        parts = [
+            np.where(is_there | np.isfinite(values := getattr(one, name)), values, 0.0)
+            for one, is_there in zip(every, ran, strict=True)
+        ]
+        return np.sum(parts, axis=0)
 
     summed: tuple[str, ...] = (
         "goodput_bps",
@@ -237,9 +282,14 @@ def together(shown: Sequence[Evidence]) -> Evidence:
         "ssthresh_bytes",
         "inflight_bytes",
         "window_bytes",
+        "unsent_bytes",
+        "pacing_bps",
+        "retransmits",
+        "acks",
     )
-    summed += ("unsent_bytes", "pacing_bps", "retransmits")
-    kept = ("app_limited", "busy_s", "rwnd_limited_s", "sndbuf_limited_s")
+    rtts = np.array([one.rtt_s for one in every])
+    known = np.isfinite(rtts).sum(axis=0)
+    rtt = np.where(known > 0, np.nansum(rtts, axis=0) / np.maximum(known, 1), np.nan)
     flows = [one.flow for one in shown]
     flow: dict[str, Any] = {**first.flow}
     for key in ("goodput_bps", "delivered_bytes", "written_bytes"):
@@ -247,11 +297,4 @@ def together(shown: Sequence[Evidence]) -> Evidence:
         flow[key] = None if None in told else sum(told)
     least = [one["min_rtt_s"] for one in flows if one.get("min_rtt_s")]
     flow |= {"min_rtt_s": min(least, default=None), "streams": len(shown)}
-    return replace(
-        first,
-        flow=flow,
-        edges_s=edges,
-        rtt_s=np.mean([one.rtt_s[:size] for one in shown], axis=0),
-        **{name: total(name) for name in summed},
-        **{name: getattr(first, name)[:size] for name in kept},
-    )
+    return replace(first, flow=flow, rtt_s=rtt, **{name: total(name) for name in summed})

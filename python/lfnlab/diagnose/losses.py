@@ -56,19 +56,17 @@ tests of iperf3 random losses had up to 1.7, policers from 2.2 on."""
 PROBED, RESISTS = 1 / 32, 0.2
 """Of eight RTTs BBR sends 1.25 times its rate in one, so a full link drops a quarter of an eighth;
 and the lost part up to which it keeps its rate."""
+ALONE = 0.9
+"""Part of all data that went its way, of a flow that has no others beside it."""
 STANDS, STANDS_LONG = 0.2, 0.3
 """Part of the samples of many RTTs that find a queue, if it overflows now and then; one that loses
 many at once stands for longer."""
-TELLING = 3.0
-"""Student's t of a rank correlation that is no chance."""
 USUAL, STRETCH, TOGETHER_S = 2.2, 3.5, 1e-3
 """Segments that an ACK acknowledges usually, and where most are missing; the time between two."""
 SURE_S, SURE_PART = 2e-3, 0.05
 """Wait in a queue that overflows for sure, and its part of the smallest RTT."""
-BEGIN, MANY = 3, 5
-"""Cells of the start, and those that show whether RTT and window rise together."""
-ALIKE, IN_STEP, SHORT = 0.4, 0.9, 0.5
-"""Rank correlation of RTT and window, and of what only rises with it; packets in a short queue."""
+MANY, IN_STEP = 5, 0.9
+"""Cells that show whether the rate rises with the window, and the rank correlation then."""
 
 
 @dataclass(frozen=True)
@@ -161,28 +159,12 @@ def causes(
     sure = is_shown and queued.mean() >= 0.8 and found.begins.size >= FEW and long
     sure = sure and _spread(full) <= STEADY
     yield by_queue, "queue-overflow", by_queue & sure
-    if _follows_window(cells, found, free):
-        yield without, "queue-overflow", none
     kind, sure = _without_queue(cells, found, ~queued, without)
     if kind in ("policer", UNDECIDED) and has_changed:
         kind = "path-change"
+    elif kind == "policer" and cells.has_queue[without].mean() >= TOP:
+        kind = "queue-overflow"  # Behind a policer no packet waits.
     yield without, kind, without & sure
-
-
-def _follows_window(cells: Cells, found: Epochs, free: Flags) -> bool:
-    """Whether the RTT rises with what is in flight, at one rate: a queue of few packets."""
-    sent = np.where(np.isfinite(cells.cwnd_bytes), cells.cwnd_bytes, cells.flight_bytes)
-    known = free & np.isfinite(cells.rtt_s) & np.isfinite(sent)
-    known[: min(BEGIN, found.ends[0])] = False
-    count = int(known.sum())
-    if count < MANY or _spread(_rates(cells)[known]) > ONE_RATE:
-        return False
-    low, high = np.quantile(cells.rtt_s[known], [0.1, 0.9])
-    moved = float(high - low) * float(np.nanmedian(cells.rate_bps[known])) / 8
-    like = _alike(cells.rtt_s[known], sent[known])
-    telling = like * np.sqrt((count - 2) / max(1 - like**2, 1e-9)) >= TELLING
-    waits = bool(high - low >= cells.noise_s and moved >= SHORT * cells.shown.segment_bytes)
-    return bool(waits and like >= ALIKE and telling)
 
 
 def _alike(some: Floats, others: Floats) -> float:
@@ -267,6 +249,8 @@ def _of_bbr(cells: Cells) -> str:
     part = float(np.nansum(cells.retransmits[half])) / max(sent, 1.0)
     if part >= RESISTS:
         return "random-loss"
+    if part > PROBED and (cells.shown.flow.get("part") or 1.0) < ALONE:
+        return UNDECIDED  # Each of several takes the others' probes for more rate.
     # Without losses it has found a policer itself, and keeps to its rate.
     return "queue-overflow" if 0 < part <= PROBED else "policer"
 

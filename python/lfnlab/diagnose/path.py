@@ -8,14 +8,14 @@ shows the size of the buffer where it overflows.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lfnlab.diagnose.estimate import Estimate, toml
 from lfnlab.errors import UsageError
 from lfnlab.scenario.builder import Scenario, dumbbell
 from lfnlab.scenario.elements import Application, Burst, Policer, Udp
@@ -73,34 +73,6 @@ AGAIN, SAME, HOST_S = 3, 0.02, 5e-4
 """A base RTT of smoothed samples shows in so many, to this part of it; and a host's own delay."""
 QUIET = ("random-loss", "policer", "pacing")
 """Causes under which the link is idle at times, and a sample's packet waits for none."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A quantity of the path, and how it is known."""
-
-    value: float
-    """For a scenario."""
-    low: float
-    high: float
-    """The truth is between these, with about 95 %; infinite where nothing bounds it."""
-    how: str
-    """A sentence: how it was found, or that it was assumed."""
-    bound: Literal["", "least", "most"] = ""
-    """The truth is at least, or at most, the value."""
-    is_fitted: bool = True
-    """Found in the measurement, not assumed."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Numbers; what is infinite is null."""
-        return {
-            "value": self.value,
-            "low": self.low if math.isfinite(self.low) else None,
-            "high": self.high if math.isfinite(self.high) else None,
-            "bound": self.bound or None,
-            "fitted": self.is_fitted,
-            "how": self.how,
-        }
 
 
 @dataclass(frozen=True)
@@ -166,13 +138,13 @@ class Fit:
     def scenario(self, law: str = "cubic:linux") -> str:
         """TOML of the path with a flow as the measured one; comments tell fitted from assumed."""
         notes = {
-            "link.rate": _note("rate", self.rate_bps),
-            "link.queue.size": _note("buffer", self.buffer_packets),
-            "link.loss": _note("loss", self.loss),
+            "link.rate": self.rate_bps.note("rate"),
+            "link.queue.size": self.buffer_packets.note("buffer"),
+            "link.loss": self.loss.note("loss"),
             "link.policer.rate": "policer, fitted: above this rate packets are lost, no queue",
             "flow.law": "law: as it was told or ranked first, else assumed",
-            "flow.rtt": _note("RTT", self.rtt_s),
-            "udp.bursts": _note("cross traffic", self.cross_bps),
+            "flow.rtt": self.rtt_s.note("RTT"),
+            "udp.bursts": self.cross_bps.note("cross traffic"),
             **{f"flow.{key}": "fitted: it held the flow back" for key in self.held},
         }
         document = self.simulated(law, self.duration_s).to_document()
@@ -181,7 +153,7 @@ class Fit:
             lines.append(f"# {notes['link.loss']}")
         if not self.cross_bps.value:
             lines.append(f"# {notes['udp.bursts']}")
-        return "\n".join([*lines, *_toml(document, "", notes)]) + "\n"
+        return "\n".join([*lines, *toml(document, "", notes)]) + "\n"
 
     def to_json(self) -> dict[str, Any]:
         """The estimates by key."""
@@ -191,39 +163,6 @@ class Fit:
             "held": dict(self.held),
             "policer": None if self.policer is None else vars(self.policer),
         }
-
-
-def _note(name: str, estimate: Estimate) -> str:
-    return f"{name}, {'fitted' if estimate.is_fitted else 'assumed'}: {estimate.how}"
-
-
-def _toml(table: Mapping[str, Any], at: str, notes: Mapping[str, str]) -> Iterator[str]:
-    """Lines of a table, a comment above each key that has a note; its tables come last."""
-
-    def inline(value: Any) -> str:
-        if isinstance(value, list):
-            return f"[{', '.join(map(inline, value))}]"
-        if isinstance(value, dict):
-            return f"{{ {', '.join(f'{key} = {inline(part)}' for key, part in value.items())} }}"
-        return json.dumps(value)
-
-    later: list[tuple[str, str, Any]] = []
-    for key, value in table.items():
-        path = f"{at}{key}"
-        if isinstance(value, dict):
-            later.append((f"[{path}]", path, value))
-        elif path in ("flow", "udp"):
-            later += [(f"[[{path}]]", path, part) for part in value]
-        else:
-            if path in notes:
-                yield f"# {notes[path]}"
-            yield f"{key} = {inline(value)}"
-    for heading, path, value in later:
-        yield ""
-        if path in notes:
-            yield f"# {notes[path]}"
-        yield heading
-        yield from _toml(value, f"{path}.", notes)
 
 
 class _Shown:
@@ -257,8 +196,9 @@ class _Shown:
         if self.is_written:
             self.clean[0] = False
         mean_bps = float(np.average(self.rates_bps[known], weights=self.lengths_s[known]))
-        self.top_bps = self._top() or mean_bps
         self.held = cause if cause in HOLDING else self._held()
+        self.usual_bps = self._usual()
+        self.top_bps = self._top() or mean_bps
         part = HELD_PART if self.held else QUEUE_PART
         ser_s = self.wire_bytes * 8 / self.top_bps
         base_s = np.nan_to_num(self.base_s)
@@ -275,16 +215,24 @@ class _Shown:
         after: NDArray[np.bool_] = self.evidence.edges_s[:-1] <= last_s + rest_s
         return self.lossy | after
 
+    def _usual(self) -> float:
+        """The most of single rows but in recoveries, whose ACKs come in jumps; 0 of few rows."""
+        if self.clean.sum() < ENOUGH:
+            return 0.0
+        # Slow start may have filled the link, once.
+        start = self.rates_bps[self.clean & (np.cumsum(self.lossy) == 0)]
+        usual = float(np.quantile(self.rates_bps[self.clean], 0.9))
+        return max(usual, float(start.max(initial=0.0)))
+
     def _top(self) -> float:
-        """The most that was acknowledged, but in recoveries, whose ACKs come in jumps."""
+        """The most that was acknowledged: in many RTTs where rows are a socket's in a queue."""
         segment = self.evidence.segment_bytes
         if self.is_written:
             return float(self.evidence.flow["goodput_bps"]) * self.wire_bytes / segment
-        if self.clean.sum() >= ENOUGH:
-            # Slow start may have filled the link, once.
-            start = self.rates_bps[self.clean & (np.cumsum(self.lossy) == 0)]
-            usual = float(np.quantile(self.rates_bps[self.clean], 0.9))
-            return max(usual, float(start.max(initial=0.0)))
+        if np.isnan(self.evidence.retransmits).all():
+            return 0.0  # A receiver's count jumps when a loss is mended; its mean is sure.
+        if self.usual_bps and (self.held or not self.is_smoothed):
+            return self.usual_bps
         window_s = max(LEAST_S, LEAST_RTTS * _median(self.evidence.rtt_s))
         ends = self.evidence.edges_s[1:]
         moved = np.nan_to_num(self.evidence.goodput_bps) * self.lengths_s
@@ -438,11 +386,12 @@ def _rate(shown: _Shown, policer: Policer | None, cause: str) -> tuple[Estimate,
     none = Estimate(0.0, 0.0, math.inf, "none; a constant one looks as a slower link", "", False)
     rates = shown.rates_bps[shown.busy]
     middle = float(np.median(rates)) if rates.size else 0.0
-    # A burst of a window that does not fill the link queues, too; what was written tells no more
-    # than the mean, unless the link is what limits.
-    is_few = shown.is_written or cause in HOLDING or rates.size < AGAIN
-    is_mean = is_few and cause not in ("", FULL_LINK)
-    if not middle >= NEAR * shown.top_bps or policer is not None or is_mean:
+    # A burst of a window that does not fill the link queues, too; what was written comes in blocks.
+    is_few = cause in HOLDING or rates.size < AGAIN
+    is_mean = shown.is_written or (is_few and cause not in ("", FULL_LINK))
+    # The RTT of a socket rises with ACKs that wait, too; a queue of theirs loses no data.
+    is_mean |= shown.is_smoothed and _full(shown, _losses(shown)[0]).sum() < 2
+    if not middle >= NEAR * max(shown.top_bps, shown.usual_bps) or policer is not None or is_mean:
         most = shown.top_bps
         stood = "no queue stood for long" if rates.size else "no queue stood"
         why = f"the {shown.held} held it back" if shown.held else stood
@@ -545,7 +494,11 @@ def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate, cause: str) -> Estimat
     full = _full(shown, queues)
     stood = f"a queue added {most_s * 1e3:.4g} ms to the RTT"
     assumed = max(1.0, ASSUMED_BDP * rtt.value / ser_s)
-    others = {"ack-path": "ACKs that waited", "path-change": "another way"}
+    others = {
+        "ack-path": "ACKs that waited",
+        "path-change": "another way",
+        "application": "pauses of the application",
+    }
     if (other := others.get(cause) or others.get(shown.held)) is not None:
         how = f"{stood}, which may have been {other}; one bandwidth-delay product"
         return Estimate(assumed, 1.0, math.inf, how, "", False)
@@ -554,6 +507,9 @@ def _buffer(shown: _Shown, rate: Estimate, rtt: Estimate, cause: str) -> Estimat
         return Estimate(packets, 0.95 * packets, 1.05 * packets + 1, how)
     if most_s <= shown.least_queue_s:
         how = "no queue stood; one bandwidth-delay product"
+        return Estimate(assumed, 1.0, math.inf, how, "", False)
+    if shown.is_smoothed and not full.any():
+        how = f"{stood}, or ACKs waited, which a socket does not tell; one bandwidth-delay product"
         return Estimate(assumed, 1.0, math.inf, how, "", False)
     if full.any():
         how = f"{stood}; it overflowed, perhaps between two samples"

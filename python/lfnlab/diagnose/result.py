@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +101,7 @@ def examine(
         StoreError: a file cannot be read.
     """
     read = [sources.read(file, kind, at=at, every_s=every_s) for file in files]
-    every = sources.transfers(read)
+    every = _shares(sources.transfers(read))
     largest = max(Found(one, _NONE).bytes for one in every)
     some = [one for one in every if Found(one, _NONE).bytes >= PART * largest]
     flows = [Found(one, causes.diagnose(one.shown)) for one in some[:MOST_FLOWS]]
@@ -133,6 +133,22 @@ def examine(
             for number, source in enumerate(read, 1)
         ),
     )
+
+
+def _shares(every: Sequence[Transfer]) -> list[Transfer]:
+    """The flows, each with its part of what went the same way in its time."""
+    found = []
+    for one in every:
+        start_s, end_s = (float(one.shown.edges_s[place]) for place in (0, -1))
+        moved = [
+            other.shown.moved_bytes(start_s, end_s)
+            for other in every
+            if other.shown.flow["direction"] == one.shown.flow["direction"]
+        ]
+        own = one.shown.moved_bytes(start_s, end_s)
+        part = own / sum(moved) if own else 1.0
+        found.append(replace(one, shown=replace(one.shown, flow={**one.shown.flow, "part": part})))
+    return found
 
 
 def _fitted(

@@ -48,7 +48,6 @@ _LEVELS = (
     "ack_delay_s",
     "data_delay_s",
 )
-_GAINS = ("retransmits", "busy_s", "rwnd_limited_s", "sndbuf_limited_s", "acks")
 QUANTITIES = {
     "goodput_bps": "goodput",
     "rtt_s": "RTT",
@@ -250,21 +249,14 @@ def _joined(
     one: Evidence, other: Evidence, told: Mapping[str, str], kind: str
 ) -> tuple[Evidence, dict[str, str]]:
     """One with what only the other tells, at its own times."""
-    offset_s = _offset(one, other)
-    middles = (one.edges_s[1:] + one.edges_s[:-1]) / 2 - offset_s
-    row = np.searchsorted(other.edges_s, middles) - 1
-    is_there = (row >= 0) & (row < other.lengths_s.size)
-    row = row.clip(0, other.lengths_s.size - 1)
+    there = other.at(one.edges_s - _offset(one, other))
     told = dict(told)
     columns: dict[str, Floats] = {}
-    for name in (*_LEVELS, *_GAINS):
-        own, more = getattr(one, name), getattr(other, name)
+    for name in (*_LEVELS, *shown.SUMS):
+        own, more = getattr(one, name), getattr(there, name)
         if np.isfinite(own).any() or not np.isfinite(more).any():
             continue
-        values = more[row]
-        if name in _GAINS:
-            values = values * one.lengths_s / other.lengths_s[row]
-        columns[name] = np.where(is_there, values, np.nan)
+        columns[name] = more
         if name in QUANTITIES:
             told[QUANTITIES[name]] = kind
     kept = {name: value for name, value in other.flow.items() if value is not None}

@@ -144,6 +144,8 @@ def _by_flight(cells: Cells, calm: Flags, name: Setter) -> None:
         which = np.zeros(len(cells), bool)
         which[part] = True
         is_set = _is_smooth(cells, begin, end)
+        if is_set and cells.has_queue[part].mean() >= 0.5:
+            continue  # A queue stands though data leave evenly: the link is full.
         name(which, "pacing" if is_set else "send-buffer", strong=False)
 
 

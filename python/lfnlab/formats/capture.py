@@ -39,6 +39,11 @@ _EMPTY = 0.02
 """RTTs above the smallest by less than this part have no queue."""
 _MOST_DRIFT = 2e-4
 """Of the clocks of two hosts."""
+_MOST_SCALE = 14
+"""Of a window (RFC 7323, section 2.3)."""
+_FILLED, _MOST_FILLED = 0.9, 0.98
+"""Part of a window in flight that fills it; part of the samples that may not exceed it: one may be
+of a moment between two packets."""
 
 
 def read(file: Path, *, at: At | None = None, step_s: float | None = STEP_S) -> Measurement:
@@ -71,6 +76,8 @@ def read(file: Path, *, at: At | None = None, step_s: float | None = STEP_S) -> 
     flows = []
     for number, (flow, table) in enumerate(zip(told["flows"], tables, strict=True)):
         samples = _samples(flow, at or flow["at"], table)
+        if not flow["has_scale"]:
+            samples["offered_window_bytes"] = _likely_window(samples)
         for name, values in samples.items():
             columns.setdefault(name, []).append(values)
             digest.update(values.tobytes())
@@ -136,6 +143,23 @@ def _samples(flow: dict[str, Any], at: str | None, table: dict[str, Floats]) -> 
         "data_delay_s": _delay(table, at, "receiver", "data", "behind"),
         "delivery_bps": np.diff(table["arrived_bytes"], prepend=np.nan) * 8 / steps,
     }
+
+
+def _likely_window(samples: dict[str, Floats]) -> Floats:
+    """The receiver's window where no handshake tells its scale: NaN unless it is full.
+
+    What is in flight is at most the window, so the scale is at least so large; with the least of
+    those an unscaled window is full by chance in about one in seven flows of steady flight.
+    """
+    flight, window = samples["inflight_bytes"], samples["offered_window_bytes"]
+    known = (flight > 0) & (window > 0)
+    unknown = np.full(window.size, np.nan)
+    if not known.any():
+        return unknown
+    scale = max(0.0, np.ceil(np.log2(np.quantile(flight[known] / window[known], _MOST_FILLED))))
+    scaled: Floats = window * 2.0**scale
+    is_full = np.mean(flight[known] >= _FILLED * scaled[known]) >= 0.5 and scale <= _MOST_SCALE
+    return scaled if is_full else unknown
 
 
 def _delay(table: dict[str, Floats], at: str | None, end: str, what: str, part: str) -> Floats:
@@ -239,11 +263,16 @@ def _sentences(told: dict[str, Any], flows: list[dict[str, Any]]) -> Iterator[st
         else:
             where = {"between": "between the hosts"}.get(place, f"at the {place}")
             yield f"Captured {where}{which}; --at tells another place."
-    unscaled = sum(not flow["has_window_scale"] for flow in flows)
+    unscaled = [flow for flow in flows if not flow["has_window_scale"]]
     if unscaled:
         yield (
-            f"No handshake of {unscaled:,} of {len(flows):,} flows is in the file: the scale of "
-            "the receiver's window is not known, and the window null."
+            f"No handshake of {len(unscaled):,} of {len(flows):,} flows is in the file: the scale "
+            "of the receiver's window is not known, and the window null."
+        )
+    if filled := sum(flow["offered_window_bytes"] is not None for flow in unscaled):
+        yield (
+            f"But of {filled:,} of them what is in flight fills the window for most of the time "
+            "at the least scale that can be; that window is told."
         )
     if told["dropped"]:
         yield f"The capture dropped {told['dropped']:,} packets."

@@ -66,7 +66,9 @@ def read(file: Path) -> Measurement:
     results = _results(end)
     streams = []
     for number, (socket, ticks) in enumerate(_ticks(root, results, sends).items()):
-        stream = _Stream(number, ticks, bool(ticks[0].object().get("sender", sends)), at_client)
+        begin_s = 0.0 if test.get("omit") else ticks[0].get("start") or 0.0
+        is_sent = bool(ticks[0].object().get("sender", sends))
+        stream = _Stream(number, ticks, is_sent, at_client, begin_s)
         streams.append((stream, results.get(socket, {})))
     flows, goodput, summaries = [], [], []
     for stream, result in streams:
@@ -314,11 +316,18 @@ class _Stream:
     ticks: Sequence[_Node]
     sends: bool
     at_client: bool
+    told_begin_s: float
+    """Of the first interval: more than 0 in a part of a file."""
 
     @property
     def is_told(self) -> bool:
         """Whether the file has what the receiver counted: a server that sends does not learn it."""
         return self.at_client or not self.sends
+
+    @property
+    def begin_s(self) -> float:
+        """Begin of the first interval in seconds."""
+        return self.told_begin_s if self.told_begin_s < self.ticks[0]["end"].number() else 0.0
 
     @cached_property
     def spans(self) -> list[tuple[float, float, float, _Node]]:
@@ -329,7 +338,7 @@ class _Stream:
         before.
         """
         spans: list[tuple[float, float, float, _Node]] = []
-        last_s = total = 0.0
+        last_s, total = self.begin_s, 0.0
         for tick in self.ticks:
             end, size = tick["end"], tick["bytes"].number()
             total += size
@@ -384,6 +393,7 @@ class _Stream:
         last = rows[-1]
         size_bytes, seconds = self._arrived(result)
         summary = {
+            "start_s": self.begin_s,
             "goodput_bps": None if size_bytes is None else _rate_bps(size_bytes, seconds),
             "delivered_bytes": None if size_bytes is None else int(size_bytes),
             "written_bytes": int(self.counted) if self.sends else None,
@@ -416,7 +426,7 @@ class _Stream:
             return received["bytes"].number(), received["end"].number()
         if self.sends and "udp" not in result:
             return None, 0.0
-        return self.counted, self.spans[-1][1]
+        return self.counted, self.spans[-1][1] - self.begin_s
 
     def _in_seconds(self) -> bool:
         """Whether the intervals are bins of 1 s, those of the coefficient of variation."""

@@ -39,7 +39,9 @@ WORDS = {
 }
 
 
-def captured(tmp_path: Path, link: str, flow: str = "", *, duration: str = "6s") -> Path:
+def captured(
+    tmp_path: Path, link: str, flow: str = "", *, duration: str = "6s", law: str = "cubic:linux"
+) -> Path:
     """A capture at the sender of a simulated transfer over 20 Mbit/s x 40 ms."""
     scenario = lfnlab.Scenario.from_toml(
         f"""
@@ -50,7 +52,7 @@ def captured(tmp_path: Path, link: str, flow: str = "", *, duration: str = "6s")
         rate = "20Mbit/s"
         {link}
         [[flow]]
-        law = "cubic:linux"
+        law = "{law}"
         rtt = "40ms"
         {flow}
         [capture]
@@ -284,6 +286,26 @@ def test_parallel_streams_are_diagnosed_one_by_one() -> None:
     found = result.examine([file])
     assert len(found.flows) == len(json.loads(file.read_text())["start"]["connected"])
     assert all(is_sound(one.diagnosis) for one in found.flows)
+
+
+def test_parallel_streams_wait_in_one_queue(tmp_path: Path) -> None:
+    """Each has a half of the rate, and the queue is that of both; a short one shows so."""
+    beside = '[[flow]]\nlaw = "cubic:linux"\nrtt = "40ms"\nstart = "0.05s"'
+    found = result.examine([captured(tmp_path, 'queue = { size = "20 packets" }', beside)])
+    shown = [one.transfer.shown for one in found.flows]
+    assert sum(one.flow["part"] for one in shown) == pytest.approx(1.0, abs=0.02)
+    assert {one.diagnosis.cause for one in found.flows} == {"queue-overflow"}
+    for one in found.flows:
+        assert one.diagnosis.cells is not None
+        assert np.nanmax(one.diagnosis.cells.delay_segments) == pytest.approx(20, abs=12)
+    assert found.fit is not None
+
+
+def test_data_that_leave_evenly_and_wait_fill_the_link(tmp_path: Path) -> None:
+    """BBR alone: it paces, and a queue of its own stands behind its start."""
+    link = 'queue = { size = "0.5bdp" }'
+    found = result.examine([captured(tmp_path, link, law="bbr")])
+    assert found.cause == "queue-overflow"
 
 
 def test_udp_is_refused() -> None:

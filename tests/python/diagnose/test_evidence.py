@@ -1,6 +1,7 @@
 """The evidence of a measured flow has the numbers of its file, whatever the tool."""
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +47,17 @@ def test_a_flow_that_is_not_there_is_refused() -> None:
     read = measurement.read("iperf3", DATA / "iperf3" / "known" / "window-1.json")
     with pytest.raises(UsageError, match="flow 7; allowed: 0"):
         evidence.of(read, 7)
+
+
+def test_streams_with_samples_of_different_times_are_one_flow() -> None:
+    read = measurement.read("iperf3", DATA / "iperf3" / "known" / "window-1.json")
+    first = evidence.of(read, 0)
+    later = first.at(first.edges_s[:-1] + 0.7)  # two rows, 0.7 s later
+    both = evidence.together([first, later])
+    moved = [one.moved_bytes(-np.inf, np.inf) for one in (first, later, both)]
+    assert moved[2] == pytest.approx(moved[0] + moved[1])
+    assert both.window_bytes.tolist() == [324_864, 324_864, 162_432]
+    assert both.rtt_s == pytest.approx(first.rtt_s, rel=0.02)
+    other = replace(first, edges_s=first.edges_s + 5)
+    with pytest.raises(UsageError, match="the streams ran at different times"):
+        evidence.together([first, other])

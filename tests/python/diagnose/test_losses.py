@@ -204,6 +204,9 @@ def test_losses_of_bbr_are_a_policers_or_a_queues(later: int, rtt: float, cause:
     ]
     rows += [(20.0, rtt + 0.1 * (i % 2), 300, 9000, later) for i in range(9)]
     assert causes.diagnose(samples(rows, "bbr")).cause == cause
+    # Several of them lose more at a queue.
+    beside = causes.diagnose(samples(rows, "bbr", part=0.25)).cause
+    assert beside == ("undecided" if later == 100 and rtt == 90.0 else cause)
 
 
 def test_a_slow_way_back_and_a_deep_queue_are_one_file() -> None:

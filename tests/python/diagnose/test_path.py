@@ -267,6 +267,28 @@ def test_two_rates_of_a_busy_link_have_none_between() -> None:
         assert 0 < found.rate_bps.value < 2 * float(shown.goodput_bps.max())
 
 
+def test_a_count_that_jumps_when_a_loss_is_mended_is_no_rate() -> None:
+    """A receiver's file tells neither RTT nor losses."""
+    path = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="0.5bdp", duration="6s", sample="100ms")
+    seen = evidence_of(path.flow("cubic:linux"))
+    unknown = np.full(seen.rtt_s.size, np.nan)
+    rates = seen.goodput_bps.copy()
+    rates[30:32] = 0.0, rates[30:32].sum()
+    hidden = {"rtt_s": unknown, "cwnd_bytes": unknown, "inflight_bytes": unknown}
+    found = fit(replace(seen, goodput_bps=rates, retransmits=unknown, **hidden)).rate_bps
+    assert found.bound == "least"
+    assert 15e6 < found.value <= 20e6
+
+
+def test_a_pause_of_the_application_is_no_buffer() -> None:
+    path = dumbbell(rate="20Mbit/s", rtt="40ms", buffer="20 packets", duration="4s", sample="20ms")
+    seen = evidence_of(path.flow("cubic:linux"))
+    paused = np.where(np.arange(seen.rtt_s.size) % 25 == 0, 0.4, seen.rtt_s)
+    found = fit(replace(seen, rtt_s=paused), SimpleNamespace(cause="application"))
+    assert not found.buffer_packets.is_fitted
+    assert "pauses of the application" in found.buffer_packets.how
+
+
 def test_another_way_is_no_buffer() -> None:
     """A way that is longer for some time adds to the RTT as a queue does."""
     other = [
@@ -277,6 +299,7 @@ def test_another_way_is_no_buffer() -> None:
         rate="20Mbit/s", rtt="20ms", buffer="30 packets", duration="16s", sample="100ms"
     )
     seen = evidence_of(path.flow("cubic:linux").with_changes(*other))
+    seen = replace(seen, cwnd_bytes=np.full(seen.rtt_s.size, np.nan))  # as of a capture
     wrong = fit(seen).buffer_packets
     assert wrong.is_fitted or wrong.low > 60  # as a queue it would be twice as large
     found = fit(seen, SimpleNamespace(cause="path-change", certain=False)).buffer_packets

@@ -449,7 +449,9 @@ def test_where_it_was_captured_is_seen(
 def test_without_handshake_and_timestamps_the_place_and_the_window_are_not_known(
     tmp_path: Path,
 ) -> None:
-    measured = read(tmp_path, in_pcap(transfer(shake=False, stamped=False)))
+    # 10 segments are 65 % of 700 times 32, and more than 700 times 16.
+    packets = [replace(p, window=700) for p in transfer(shake=False, stamped=False)]
+    measured = read(tmp_path, in_pcap(packets))
     flow = told(measured)
     assert (flow["captured_at"], flow["offered_window_bytes"]) == ("unknown", None)
     assert measured.flows["offered_window_bytes"].null_count() == measured.flows.height
@@ -457,6 +459,32 @@ def test_without_handshake_and_timestamps_the_place_and_the_window_are_not_known
     assert "Where it was captured is not seen" in text
     assert "the scale of the receiver's window is not known" in text
     assert read(tmp_path, in_pcap(transfer(shake=False)), at="receiver").flows.height
+
+
+def test_a_window_that_is_full_is_told_without_its_scale(tmp_path: Path) -> None:
+    """Bytes in flight fill 910 times 16 bytes, and no other scale fits."""
+    packets = [replace(packet, window=910) for packet in transfer(shake=False)]
+    measured = read(tmp_path, in_pcap(packets))
+    assert (told(measured)["offered_window_bytes"], told(measured)["has_window_scale"]) == (
+        910 * 16,
+        False,
+    )
+    assert any("fills the window for most" in note for note in measured.summary["notes"])
+
+
+def test_a_pause_of_the_sender_is_no_part_of_the_round_trip(tmp_path: Path) -> None:
+    """Bursts half a second apart; the handshake is not in the file."""
+    packets, heard = [], 7
+    for number in range(200):
+        t_s = 0.5 * (number // 10) + number % 10 * 1e-3
+        seq, sent = 1000 + number * MSS, round(t_s * 1000) + 7
+        packets.append(Packet(t_s, True, seq, 1, MSS, stamps=(sent, heard), id=number + 1))
+        back = Packet(t_s + 0.04, False, 1, seq + MSS, stamps=(sent + 40, sent))
+        packets.append(back)
+        heard = sent + 40 if number % 10 == 9 else heard
+    flow = told(read(tmp_path, in_pcap(sorted(packets, key=lambda packet: packet.t_s))))
+    assert flow["captured_at"] == "unknown"  # --at tells it; values are those at the sender
+    assert flow["min_rtt_s"] == pytest.approx(0.04, abs=2e-3)
 
 
 @pytest.mark.parametrize("scale", [0, 14])

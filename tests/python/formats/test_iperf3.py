@@ -214,6 +214,17 @@ def test_omitted_seconds_are_left_out() -> None:
     assert measured.summary["iperf3"]["omitted_s"] == 1
 
 
+def test_a_part_of_a_file_begins_where_its_first_interval_does(tmp_path: Path) -> None:
+    sample = said("tcp")
+    sample["intervals"] = sample["intervals"][2:]
+    file = tmp_path / "later.json"
+    file.write_text(json.dumps(sample))
+    part, whole = iperf3.read(file), iperf3.read(DATA / "tcp.json")
+    begin_s = sample["intervals"][0]["streams"][0]["start"]
+    assert part.summary["flows"][0]["start_s"] == begin_s > 0.5
+    assert part.goodput.equals(whole.goodput.filter(pl.col("t_s") > begin_s + 0.01))
+
+
 def test_the_segment_size_divides_every_window(tmp_path: Path) -> None:
     def with_mtu(mtu: int, windows: list[int]) -> list[float | None]:
         sample = said("tcp")
