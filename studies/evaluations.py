@@ -2,8 +2,9 @@
 
 $ python -m studies.evaluations            quick evaluations of all laws
 $ python -m studies.evaluations bbr vegas  some of them; the others stay
+$ python -m studies.evaluations stacks     controllers of deployed stacks; needs `make stacks`
 
-The outcome is studies/reference/evaluations.json, from which `make reference` writes the table of
+The outcome is studies/reference/evaluations.json, from which `make reference` writes the tables of
 docs/evaluations.md and the site a section of each law's card. Runs are kept in build/evaluations;
 the whole report of a law is build/evaluations/LAW.html.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ OUT = ROOT / "build" / "evaluations"
 KEPT = ROOT / "studies" / "reference" / "evaluations.json"
 MOST = 3
 """Findings of a law that the table names."""
+STACKS = ("quinn:cubic", "s2n:bbr", "quic-go:reno", "tquic:bbr3")
+"""Controllers of deployed stacks, of which the page has a table of its own."""
 FIRST = 4
 """Laws that the page sends a reader to first."""
 EVIDENCE = """\
@@ -76,7 +80,7 @@ def row(made: Evaluation) -> Kept:
             for one in made.findings[:MOST]
             for own in one.answers[:1]
         ],
-        "notes": made.notes(),
+        "notes": list(made.notes()),
         "code": _code(made),
         "comparators": labels[1:],
         "listed": [f"{one} Section {', '.join(one.sections)}." for one in made.findings],
@@ -154,7 +158,8 @@ def _code(made: Evaluation) -> str:
 
 def table() -> str:
     """The laws with the most findings, then all laws."""
-    rows = kept_rows()
+    kept = kept_rows()
+    rows = {name: one for name, one in kept.items() if name not in STACKS}
     ranked = sorted(rows, key=lambda name: -rows[name]["findings"])
     counted = [f"{_link(name)} ({rows[name]['findings']})" for name in ranked]
     none = [_link(name) for name in ranked if not rows[name]["findings"]]
@@ -164,16 +169,29 @@ def table() -> str:
         f"Measured with lfnlab {', '.join(sorted({kept['code'] for kept in rows.values()}))}.",
         "",
     ]
+    return "\n".join([*lines, *_rows("law", {_link(name): rows[name] for name in ranked})])
+
+
+def stacks() -> str:
+    """The controllers of stacks."""
+    rows = {name: one for name, one in kept_rows().items() if name in STACKS}
+    code = ", ".join(sorted({kept["code"] for kept in rows.values()}))
+    named = {f"`{name}`": kept for name, kept in rows.items()}
+    return "\n".join([f"Measured with lfnlab {code}.", "", *_rows("controller", named)])
+
+
+def _rows(first: str, rows: dict[str, Kept]) -> list[str]:
+    """A table with a row for each law, by its name as the page writes it."""
     cells = [
         (
-            _link(name),
-            *(str(rows[name][key]) for key in ("findings", "not decided", "none")),
-            "<br>".join(rows[name]["largest"]) or "–",
+            name,
+            *(str(kept[key]) for key in ("findings", "not decided", "none")),
+            "<br>".join(kept["largest"]) or "–",
         )
-        for name in ranked
+        for name, kept in rows.items()
     ]
-    headings = ("law", "findings", "not decided", "no figure", "the largest findings")
-    return "\n".join([*lines, *markdown(headings, cells)])
+    headings = (first, "findings", "not decided", "no figure", "the largest findings")
+    return markdown(headings, cells)
 
 
 def _link(law: str) -> str:
@@ -184,12 +202,16 @@ def _link(law: str) -> str:
 def main() -> None:
     """Evaluate the laws that the command line names, or all."""
     rows = kept_rows()
-    for name in sys.argv[1:] or [info.name for info in laws()]:
+    own = [info.name for info in laws()]
+    asked = list(STACKS) if sys.argv[1:] == ["stacks"] else sys.argv[1:] or own
+    for name in asked:
+        began_s = time.monotonic()
         made = evaluate(name, quick=True, out=OUT / "runs")
         (OUT / f"{name}.html").write_text(page(made), encoding="utf-8")
         rows[name] = row(made)
-        keep({info.name: rows[info.name] for info in laws() if info.name in rows})
-        print(f"{name}: {rows[name]['findings']} findings", flush=True)
+        keep({one: rows[one] for one in (*own, *STACKS) if one in rows})
+        took_s = time.monotonic() - began_s
+        print(f"{name}: {rows[name]['findings']} findings, {took_s:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ COMMITTED = {
     "traffic": lambda: pages.choices("Traffic"),
     "evaluate": lambda: "\n".join(criteria.documentation()),
     "evaluations": evaluations.table,
+    "evaluations_stacks": evaluations.stacks,
     "simulated": quoted.simulated,
     "beside_ns2": quoted.beside_ns2,
     "times": quoted.commands,
