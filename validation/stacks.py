@@ -289,11 +289,16 @@ def measured(law: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Row
     return row
 
 
+def driven() -> list[stacks.Stack]:
+    """The stacks of the battery; whole ones have no interface of a controller."""
+    return [one for one in stacks.stacks() if not one.is_whole]
+
+
 def here() -> list[str]:
     """Our laws, and the controllers of stacks that are built."""
     return [
         *OWN,
-        *(law for one in stacks.stacks() for law in one.laws if stacks.built(law).is_file()),
+        *(law for one in driven() for law in one.laws if stacks.built(law).is_file()),
     ]
 
 
@@ -325,7 +330,7 @@ def main(names: Iterable[str]) -> None:
         if chosen:
             print(*differences(law, row), sep="\n")
     if not chosen:
-        versions = {one.name: f"{one.package} {one.version}" for one in stacks.stacks()}
+        versions = {one.name: f"{one.package} {one.version}" for one in driven()}
         content = {"versions": versions, "rows": stored() | rows}
         REFERENCE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 

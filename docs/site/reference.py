@@ -27,7 +27,7 @@ import pages
 from benches import quoted
 from studies import evaluations, starts, starts_page, which_law_page
 from validation import reference as compared
-from validation import stacks_page
+from validation import stacks_page, whole_stacks
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -91,6 +91,7 @@ COMMITTED = {
     "stack_losses": stacks_page.losses,
     "stack_growth": stacks_page.growth,
     "stack_rates": stacks_page.rates,
+    "stack_whole": whole_stacks.table,
 }
 
 

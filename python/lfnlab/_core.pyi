@@ -490,7 +490,7 @@ def drive(law: str, statements: Sequence[str], fields: Sequence[str]) -> list[li
         PrototypeError: when a law in Python raised.
     """
 
-def describe_controller(path: str) -> tuple[str, list[str]]:
+def describe_controller(path: str) -> tuple[str, list[str], bool]:
     """Load a shared object, and give the name of its controller and those of its values.
 
     Raises:

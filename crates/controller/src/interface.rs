@@ -1,6 +1,8 @@
-//! The structs of `controller.h`; `tests/layout.rs` compares their layouts.
+//! The structs of `controller.h` and `stack.h`; `tests/layout.rs` compares their layouts.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
+
+use lfn_law::{Progress, StackSetup};
 
 /// `LFN_CONTROLLER_VERSION`.
 pub(crate) const VERSION: u32 = 1;
@@ -127,4 +129,29 @@ pub(crate) struct Table {
     pub(crate) event: Option<unsafe extern "C" fn(*mut c_void, u64, u32, u64, *mut Control)>,
     pub(crate) tick: Option<unsafe extern "C" fn(*mut c_void, u64, *mut Control)>,
     pub(crate) probe: Option<unsafe extern "C" fn(*const c_void, *mut f64)>,
+}
+
+/// `LFN_STACK_VERSION`.
+pub(crate) const STACK_VERSION: u32 = 1;
+
+#[repr(C)]
+pub(crate) struct StackDatagram {
+    pub(crate) id: u64,
+    pub(crate) bytes: u32,
+    pub(crate) ecn: u32,
+}
+
+#[repr(C)]
+pub(crate) struct StackTable {
+    pub(crate) version: u32,
+    pub(crate) name: *const c_char,
+    pub(crate) create: Option<unsafe extern "C" fn(*const StackSetup) -> *mut c_void>,
+    pub(crate) destroy: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub(crate) transmit: Option<unsafe extern "C" fn(*mut c_void, u32, u64, *mut StackDatagram) -> c_int>,
+    pub(crate) receive: Option<unsafe extern "C" fn(*mut c_void, u32, u64, u64, u32)>,
+    pub(crate) timeout: Option<unsafe extern "C" fn(*mut c_void, u32) -> u64>,
+    pub(crate) timer: Option<unsafe extern "C" fn(*mut c_void, u32, u64)>,
+    pub(crate) stop: Option<unsafe extern "C" fn(*mut c_void, u64)>,
+    pub(crate) forget: Option<unsafe extern "C" fn(*mut c_void, u64)>,
+    pub(crate) progress: Option<unsafe extern "C" fn(*mut c_void, *mut Progress)>,
 }

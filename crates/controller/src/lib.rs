@@ -1,17 +1,18 @@
 //! Congestion controllers that own window and pacing rate in every state, as laws of the simulator.
 //!
 //! `controller.h` describes the calls. [`Controller`] has them in Rust, and [`law`] makes a law of it; [`load`] makes one
-//! of a shared object. A shared object is code: it can end the process that loads it. The Python package loads it in a
+//! of a shared object, or a whole stack, whose calls `stack.h` describes. A shared object is code: it can end the process that loads it. The Python package loads it in a
 //! process of its own.
 
 mod interface;
 mod shared;
+mod stack;
 
 use std::fmt;
 use std::panic::resume_unwind;
 
 use lfn_law::{
-    BoxedLaw, Law, Loss, LossKind, PacketLaw, Probe, Prototype, Rate, SlowStartKind, Window,
+    BoxedLaw, Build, Law, Loss, LossKind, PacketLaw, Probe, Prototype, Rate, SlowStartKind, Window,
     ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, PROBES, RATE_APP_LIMITED,
 };
 
@@ -19,7 +20,7 @@ pub use interface::{
     Ack, Config, Control, Event, Packet, ACK_DUPLICATE, ACK_RATE_APP_LIMITED, ACK_RECOVERY, ACK_ROUND_START,
     ACK_WINDOW_LIMITED, PACKET_APP_LIMITED,
 };
-pub use shared::{linked, load, Error};
+pub use shared::{linked, linked_stack, load, Error};
 
 /// Most values that a controller shows beside its window.
 pub const VALUES: usize = PROBES;
@@ -74,6 +75,16 @@ pub fn fail(law: &str, call: &str, now_ns: u64, wrong: &str) -> ! {
     resume_unwind(Box::new(Fault(format!("{place}: {wrong}"))))
 }
 
+/// Refuses a name that results cannot have.
+fn check_name(name: &str) -> Result<(), String> {
+    let fits = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|one| one.is_ascii_alphanumeric() || "._:-".contains(one));
+    match fits {
+        true => Ok(()),
+        false => Err(format!("name {name:?}; allowed: a letter, then letters, digits, . _ : -")),
+    }
+}
+
 /// The law of a controller that `build` makes for each connection; the [`Control`] that it gets holds the initial window.
 ///
 /// `source` is the hash of its source in hexadecimal digits, `values` names what [`Controller::values`] writes.
@@ -87,11 +98,7 @@ pub fn law<C: Controller + 'static>(
     values: Vec<String>,
     build: impl Fn(&Config, &mut Control) -> C + Send + Sync + 'static,
 ) -> Result<Prototype, String> {
-    let fits = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.chars().all(|one| one.is_ascii_alphanumeric() || "._:-".contains(one));
-    if !fits {
-        return Err(format!("name {name:?}; allowed: a letter, then letters, digits, . _ : -"));
-    }
+    check_name(&name)?;
     if values.len() > VALUES {
         return Err(format!("{} values; allowed: at most {VALUES}", values.len()));
     }
@@ -125,7 +132,8 @@ pub fn law<C: Controller + 'static>(
         adapter.decide("create", control);
         BoxedLaw::Controller(Box::new(adapter)).into()
     };
-    Ok(Prototype { name, source, slow_start: SlowStartKind::None, probes, build: Some(Box::new(build)) })
+    let (slow_start, build) = (SlowStartKind::None, Some(Build::Law(Box::new(build))));
+    Ok(Prototype { name, source, slow_start, probes, build, is_stack: false })
 }
 
 /// A controller as a law: segments become bytes, and decisions that cannot be end the run.

@@ -8,6 +8,7 @@ use lfn_law::{Prototype, PROBES};
 use libloading::Library;
 
 use crate::interface as c;
+use crate::stack;
 use crate::{fail, law, Ack, Config, Control, Controller, Event, Packet, VALUES};
 
 /// Why a shared object is no controller.
@@ -22,7 +23,7 @@ pub enum Error {
         reason: String,
     },
     /// It does not have the interface.
-    #[error("{}: {wrong}; controller.h, version {}", path.display(), c::VERSION)]
+    #[error("{}: {wrong}; controller.h, version {}, or stack.h, version {}", path.display(), c::VERSION, c::STACK_VERSION)]
     Interface {
         /// The shared object.
         path: PathBuf,
@@ -49,19 +50,25 @@ unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
 
-/// Loads a shared object as a law. `source` is the hash of its content, in hexadecimal digits.
+/// Loads a shared object as a law, or a whole stack. `source` is the hash of its content, in hexadecimal digits.
 ///
 /// # Errors
 ///
-/// If the loader refuses the file, or it does not have the interface of `controller.h`.
+/// If the loader refuses the file, or it has neither the interface of `controller.h` nor that of `stack.h`.
 pub fn load(path: &Path, source: String) -> Result<Prototype, Error> {
     let failed = |reason: libloading::Error| Error::Load { path: path.into(), reason: reason.to_string() };
     let refused = |wrong: String| Error::Interface { path: path.into(), wrong };
     // SAFETY: the caller asks to run the file's code; it runs in a process of its own where that matters.
     let library = unsafe { Library::new(path) }.map_err(failed)?;
+    // SAFETY: the symbol has the type of stack.h, as far as its name says.
+    let found = unsafe { library.get::<unsafe extern "C" fn() -> *const c::StackTable>(b"lfn_stack\0") };
+    if let Ok(found) = found {
+        // SAFETY: stack.h says that the function may be called and returns a constant table.
+        return unsafe { stack::of_table(found(), source, Some(library)) }.map_err(refused);
+    }
     // SAFETY: the symbol has the type of controller.h, as far as its name says.
     let table = unsafe { library.get::<unsafe extern "C" fn() -> *const c::Table>(b"lfn_controller\0") }
-        .map_err(|_| refused("no function lfn_controller".into()))?;
+        .map_err(|_| refused("no function lfn_controller or lfn_stack".into()))?;
     // SAFETY: controller.h says that the function may be called and returns a constant table.
     unsafe { of_table(table(), source, Some(library)) }.map_err(refused)
 }
@@ -78,6 +85,20 @@ pub fn load(path: &Path, source: String) -> Result<Prototype, Error> {
 pub unsafe fn linked(table: *const c_void, source: String) -> Result<Prototype, String> {
     // SAFETY: the caller says so.
     unsafe { of_table(table.cast(), source, None) }
+}
+
+/// A linked whole stack, whose table `table` is: a `struct lfn_stack` of `stack.h`.
+///
+/// # Errors
+///
+/// If it does not have the interface of `stack.h`: the part that it lacks.
+///
+/// # Safety
+///
+/// As of [`linked`].
+pub unsafe fn linked_stack(table: *const c_void, source: String) -> Result<Prototype, String> {
+    // SAFETY: the caller says so.
+    unsafe { stack::of_table(table.cast(), source, None) }
 }
 
 unsafe fn of_table(

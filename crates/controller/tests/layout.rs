@@ -1,4 +1,4 @@
-//! `src/interface.rs` has the layout of `controller.h`, which this test compiles.
+//! `src/interface.rs` has the layout of `controller.h` and `stack.h`, which this test compiles.
 
 #[allow(dead_code, reason = "the layout alone is compared")]
 #[path = "../src/interface.rs"]
@@ -7,7 +7,8 @@ mod interface;
 use std::mem::{offset_of, size_of};
 use std::process::Command;
 
-use interface::{Ack, Config, Control, Event, Packet, Table};
+use interface::{Ack, Config, Control, Event, Packet, StackDatagram, StackTable, Table};
+use lfn_law::{Progress, StackSetup};
 
 /// Sizes and offsets in Rust, and the expressions of C that give them.
 macro_rules! layout {
@@ -34,9 +35,20 @@ fn structs_have_the_layout_of_the_header() {
         Table = "lfn_controller" { version = "version", value_count = "value_count", name = "name",
             values = "values", create = "create", destroy = "destroy", sent = "sent", acked = "acked", lost = "lost",
             ack = "ack", event = "event", tick = "tick", probe = "probe" }
+        StackSetup = "lfn_stack_setup" { now_ns = "now_ns", seed = "seed", size_bytes = "size_bytes",
+            packet_bytes = "packet_bytes" }
+        StackDatagram = "lfn_stack_datagram" { id = "id", bytes = "bytes", ecn = "ecn" }
+        Progress = "lfn_stack_progress" { read_bytes = "read_bytes", window_bytes = "window_bytes",
+            ssthresh_bytes = "ssthresh_bytes", in_flight_bytes = "in_flight_bytes", pacing_bytes_per_s = "pacing_Bps",
+            srtt_ns = "srtt_ns", rtt_ns = "rtt_ns", min_rtt_ns = "min_rtt_ns", lost_packets = "lost_packets",
+            reductions = "reductions", timeouts = "timeouts", segment_bytes = "segment_bytes" }
+        StackTable = "lfn_stack" { version = "version", name = "name", create = "create", destroy = "destroy",
+            transmit = "transmit", receive = "receive", timeout = "timeout", timer = "timer", stop = "stop",
+            forget = "forget", progress = "progress" }
     };
     let constants = [
         ("LFN_CONTROLLER_VERSION", interface::VERSION),
+        ("LFN_STACK_VERSION", interface::STACK_VERSION),
         ("LFN_CONTROLLER_VALUES", lfn_law::PROBES as u32),
         ("LFN_PACKET_APP_LIMITED", interface::PACKET_APP_LIMITED),
         ("LFN_ACK_WINDOW_LIMITED", interface::ACK_WINDOW_LIMITED),
@@ -55,7 +67,10 @@ fn structs_have_the_layout_of_the_header() {
     let rust = rust.into_iter().chain(constants.map(|(name, value)| (name.into(), value as usize)));
     let asserts: Vec<String> =
         rust.map(|(c, rust)| format!("_Static_assert({c} == {rust}, \"{}\");", c.replace('"', ""))).collect();
-    let text = format!("#include <stddef.h>\n#include \"controller.h\"\n{}\n", asserts.join("\n"));
+    let text = format!(
+        "#include <stddef.h>\n#include \"controller.h\"\n#include \"stack.h\"\n{}\n",
+        asserts.join("\n")
+    );
     let folder = std::env::temp_dir().join(format!("lfn-controller-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("layout.c");

@@ -13,9 +13,8 @@ use crate::Harness;
 #[no_mangle]
 pub unsafe extern "C" fn lfn_harness_run(controller: *const c_void, folder: *const c_char) -> c_int {
     // SAFETY: the caller says so.
-    let law = unsafe { lfn_controller::linked(controller, "00000000".into()) };
-    let run = law.and_then(|law| {
-        let mut harness = Harness::of(law);
+    let linked = unsafe { Harness::linked(controller) }.map_err(|error| error.to_string());
+    let run = linked.and_then(|mut harness| {
         if !folder.is_null() {
             // SAFETY: the caller says so.
             let folder = unsafe { CStr::from_ptr(folder) };

@@ -9,6 +9,7 @@ mod picture;
 mod scenarios;
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -104,7 +105,22 @@ impl Harness {
         Ok(Harness::with(name.into(), law))
     }
 
-    pub(crate) fn of(prototype: Prototype) -> Harness {
+    /// All scenarios for a controller whose table of functions is `table`, a `struct lfn_controller` of `controller.h`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Controller`] if it does not have that interface.
+    ///
+    /// # Safety
+    ///
+    /// `table` is NULL or points to such a table, which is constant and lives as long as the process.
+    pub unsafe fn linked(table: *const c_void) -> Result<Harness, Error> {
+        // SAFETY: the caller says so.
+        let law = unsafe { lfn_controller::linked(table, "00000000".into()) };
+        law.map(Harness::of).map_err(Error::Controller)
+    }
+
+    fn of(prototype: Prototype) -> Harness {
         Harness::with(prototype.name.clone(), prototype.into())
     }
 

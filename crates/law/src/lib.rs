@@ -9,6 +9,7 @@ mod placed;
 mod prototype;
 mod registry;
 mod slow_start;
+mod stack;
 mod window;
 
 pub use interface::{
@@ -18,9 +19,10 @@ pub use interface::{
 };
 use lfn_header::Header;
 pub use placed::{BoxedLaw, PlacedLaw, PlacedWindowLaw};
-pub use prototype::{Build, Prototype, STAMP};
+pub use prototype::{Build, BuildLaw, Prototype, STAMP};
 pub use registry::{registry, LawError, LawInfo, LawSpec, Parameter, Probe};
 pub use slow_start::{Saved, SlowStart, SlowStartKind};
+pub use stack::{Datagram, Progress, Stack, StackSetup};
 pub use window::Window;
 
 impl Control {

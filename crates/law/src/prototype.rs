@@ -1,11 +1,19 @@
 //! Laws that are not in the registry: what tries an idea out before it is a header.
 
-use crate::{Config, Control, PlacedLaw, Probe, SlowStartKind};
+use crate::{Config, Control, PlacedLaw, Probe, SlowStartKind, Stack, StackSetup};
 use std::fmt;
 use std::ops::RangeInclusive;
 
 /// Makes the law of a new connection; `control` holds initial window and threshold, which it may change.
-pub type Build = Box<dyn Fn(&Config, &mut Control) -> PlacedLaw + Send + Sync>;
+pub type BuildLaw = Box<dyn Fn(&Config, &mut Control) -> PlacedLaw + Send + Sync>;
+
+/// How a new connection gets its part.
+pub enum Build {
+    /// A law.
+    Law(BuildLaw),
+    /// Both ends of the connection.
+    Stack(Box<dyn Fn(&StackSetup) -> Box<dyn Stack> + Send + Sync>),
+}
 
 /// Suffix that results add to the name of a prototype.
 pub const STAMP: &str = " (prototype)";
@@ -22,6 +30,8 @@ pub struct Prototype {
     pub probes: Vec<Probe>,
     /// How a connection gets it. `None`: it is known from results alone and cannot be run.
     pub build: Option<Build>,
+    /// It is a whole stack, also where it cannot be run.
+    pub is_stack: bool,
 }
 
 /// Digits of [`Prototype::source`].
@@ -42,6 +52,7 @@ impl Prototype {
             slow_start: SlowStartKind::Classic,
             probes: Vec::new(),
             build: None,
+            is_stack: false,
         })
     }
 }

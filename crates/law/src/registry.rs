@@ -2,8 +2,8 @@
 
 use crate::c::LawOps;
 use crate::placed::{BoxedLaw, PlacedLaw};
-use crate::prototype::{Prototype, STAMP};
-use crate::{Config, Control, RouterLaw, SlowStartKind, PARAMETERS, PARAMETER_ONE};
+use crate::prototype::{Build, Prototype, STAMP};
+use crate::{Config, Control, RouterLaw, SlowStartKind, Stack, StackSetup, PARAMETERS, PARAMETER_ONE};
 use lfn_header::Protocol;
 use lfn_keys::nearest;
 use std::borrow::Cow;
@@ -290,6 +290,22 @@ impl LawSpec {
         self.info().and_then(|law| law.header)
     }
 
+    /// Whether it is a whole stack, which stands where a law may.
+    pub fn is_stack(&self) -> bool {
+        self.prototype().is_some_and(|prototype| prototype.is_stack)
+    }
+
+    /// Both ends of a new connection of a whole stack.
+    ///
+    /// # Panics
+    /// For a law, and a stack that cannot be run.
+    pub fn stack(&self, setup: &StackSetup) -> Box<dyn Stack> {
+        let Some(Build::Stack(build)) = self.prototype().and_then(|stack| stack.build.as_ref()) else {
+            panic!("its user has seen that it can be run as a stack");
+        };
+        build(setup)
+    }
+
     /// Its default slow start.
     pub fn slow_start(&self) -> SlowStartKind {
         match &*self.0 {
@@ -323,7 +339,9 @@ impl LawSpec {
         match &*self.0 {
             Spec::Registered(law) => law.build(config, control),
             Spec::Prototype(prototype) => {
-                let build = prototype.build.as_ref().expect("its user has seen that it can be run");
+                let Some(Build::Law(build)) = &prototype.build else {
+                    panic!("its user has seen that it can be run as a law");
+                };
                 build(config, control)
             }
         }

@@ -257,6 +257,8 @@ fn simulate(job: &Scenario, are_sampled: bool, cancel: &AtomicBool, fraction: &A
     // Slow start doubles what is in flight in a round trip. A slice is no longer, unless there were a million of them.
     let shortest =
         config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt)).min();
+    let stacks = config.stacks.iter().map(|stack| stack.rtt).min();
+    let shortest = shortest.into_iter().chain(stacks).min();
     let longest =
         shortest.unwrap_or(Time(config.duration.0 / 1_000)).max(Time(config.duration.0 / 1_000_000));
     let mut step = Time(1_000);

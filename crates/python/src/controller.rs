@@ -314,9 +314,11 @@ pub(crate) fn spec_of(library: &Bound<'_, PyAny>) -> PyResult<LawSpec> {
     let source: String = library.getattr("digest")?.extract()?;
     let name: String = library.getattr("name")?.extract()?;
     let values: Vec<String> = library.getattr("values")?.extract()?;
+    let is_stack: bool = library.getattr("is_stack")?.extract()?;
     if !library.getattr("loads")?.extract()? {
         let probes = values.into_iter().map(|name| Probe { name: name.into(), scale: PROBE_SCALE }).collect();
-        return Ok(Prototype { name, source, slow_start: SlowStartKind::None, probes, build: None }.into());
+        let slow_start = SlowStartKind::None;
+        return Ok(Prototype { name, source, slow_start, probes, build: None, is_stack }.into());
     }
     let wrong = |error: String| errors::LawError::new_err(error);
     let (path, class) = (library.getattr("path")?, library.getattr("class_name")?);
@@ -337,10 +339,11 @@ pub(crate) fn spec_of(library: &Bound<'_, PyAny>) -> PyResult<LawSpec> {
     Ok(law(name, source, values, build).map_err(wrong)?.into())
 }
 
-/// Name and values of a shared object's controller.
+/// Name and values of a shared object's controller, and whether it is a whole stack.
 #[pyfunction]
-pub(crate) fn describe_controller(path: PathBuf) -> PyResult<(String, Vec<String>)> {
+pub(crate) fn describe_controller(path: PathBuf) -> PyResult<(String, Vec<String>, bool)> {
     let found = lfn_controller::load(&path, String::new())
         .map_err(|error| errors::LawError::new_err(error.to_string()))?;
-    Ok((found.name, found.probes.into_iter().map(|probe| probe.name.into_owned()).collect()))
+    let values = found.probes.into_iter().map(|probe| probe.name.into_owned()).collect();
+    Ok((found.name, values, found.is_stack))
 }

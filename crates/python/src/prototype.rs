@@ -7,8 +7,8 @@ use std::ffi::c_long;
 use std::panic::resume_unwind;
 
 use lfn_law::{
-    Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Prototype, SlowStartKind,
-    Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, PROBES,
+    Ack, BoxedLaw, Build, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Prototype,
+    SlowStartKind, Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_ROUND_START, PROBES,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -439,5 +439,6 @@ pub(crate) fn spec_of(class: &Bound<'_, PyType>) -> PyResult<LawSpec> {
             }
         })
     };
-    Ok(Prototype { name, source, slow_start, probes, build: Some(Box::new(build)) }.into())
+    let build = Some(Build::Law(Box::new(build)));
+    Ok(Prototype { name, source, slow_start, probes, build, is_stack: false }.into())
 }

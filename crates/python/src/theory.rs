@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use lfn_law::fluid::{course, sawtooth, Course, Detail, Epoch, FluidError, Path, Sawtooth};
 use lfn_law::{
-    Ack, BoxedLaw, Config, Control, Controller, Law, LawInfo, LawSpec, Loss, Prototype, Rate, SlowStartKind,
-    Window,
+    Ack, BoxedLaw, Build, Config, Control, Controller, Law, LawInfo, LawSpec, Loss, Prototype, Rate,
+    SlowStartKind, Window,
 };
 use lfn_udt::{CongestionControl, ControlSpec, Native, NativeConfig, SYN};
 use lfn_units::Time;
@@ -202,7 +202,8 @@ fn parse(name: &str, rate_pps: f64) -> PyResult<LawSpec> {
         source: String::new(),
         slow_start: SlowStartKind::None,
         probes: Vec::new(),
-        build: Some(Box::new(build)),
+        build: Some(Build::Law(Box::new(build))),
+        is_stack: false,
     }))
 }
 

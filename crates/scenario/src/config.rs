@@ -9,7 +9,8 @@ use lfn_sim::application::Application as SimApplication;
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS, RECEIVE_WINDOW_BYTES};
 use lfn_sim::config::{
     Background as SimBackground, BreakerConfig, Capture as SimCapture, Carrier, Change as SimChange, Changed,
-    Config, FlowConfig, LinkConfig, LinkId, RouteId, TrafficConfig, UdpConfig, UdtConfig, Watched,
+    Config, FlowConfig, LinkConfig, LinkId, RouteId, StackConfig, TrafficConfig, UdpConfig, UdtConfig,
+    Watched,
 };
 use lfn_sim::rng::{Distribution, Streams};
 use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
@@ -17,7 +18,7 @@ use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
 use crate::model::{
-    Change, Compat, Flow, Mode, OneWay, Pattern, Scenario, Series, Tcp, Topology, Traffic, Udp,
+    Change, Compat, Flow, Mode, OneWay, Pattern, Scenario, Series, Tcp, Topology, Traffic, Transport, Udp,
 };
 use crate::network::{Hop, Network};
 use crate::quantity::{BufferSize, Sample, SendBuffer as BufferText, Window};
@@ -328,7 +329,7 @@ impl Scenario {
             groups.flat_map(|group| (0..group.0.count as usize).map(move |place| (place, group))).enumerate();
         let streams =
             transfers.flat_map(|(number, one)| (0..one.1 .0.parallel).map(move |i| (number, one, i)));
-        let (mut flows, mut udt) = (Vec::new(), Vec::new());
+        let (mut flows, mut udt, mut stacks) = (Vec::new(), Vec::new(), Vec::new());
         for (connection, (number, (place, (flow, limit)), i)) in (0..).zip(streams) {
             let member = Member { flow, place, random: random.of(format!("flow[{number}]")) };
             match &flow.tcp {
@@ -341,6 +342,9 @@ impl Scenario {
                         _ => SendBuffer::Segments(limit),
                     };
                     flows.push(config);
+                }
+                None if flow.transport() == Transport::Stack => {
+                    stacks.push(self.stack_flow(&member, connection, i, &routes));
                 }
                 None => {
                     let mut config = self.udt_flow(&member, connection, i, &routes);
@@ -363,6 +367,7 @@ impl Scenario {
             routes: routes.list.iter().map(|links| links.to_vec()).collect(),
             flows,
             udt,
+            stacks,
             udp: self
                 .udp
                 .iter()
@@ -470,6 +475,26 @@ impl Scenario {
             framing_bytes: self.compat.framing_bytes(),
             window_packets: flow.window_packets(self.compat).min(UDT_WINDOW_MAX) as u32,
             seed: random.stream(&format!("udt[{stream}]")).u64(),
+        }
+    }
+
+    /// The same of a whole stack.
+    fn stack_flow(&self, member: &Member, connection: u32, stream: u32, routes: &Routes) -> StackConfig {
+        let (flow, random) = (member.flow, &member.random);
+        StackConfig {
+            number: connection,
+            stream,
+            law: flow.control.law().expect("a stack is no law of UDT").clone(),
+            direction: flow.direction,
+            route: routes.number(&flow.path.links),
+            ack_route: routes.number(&flow.ack_links),
+            rtt: member.rtt(),
+            start: member.start(),
+            stop: member.stop(),
+            size_bytes: member.size_packets(stream, 1),
+            packet_bytes: segments(flow.packet.0),
+            framing_bytes: self.compat.framing_bytes(),
+            seed: random.stream(&format!("stack[{stream}]")).u64(),
         }
     }
 

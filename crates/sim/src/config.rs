@@ -39,6 +39,8 @@ pub struct Config {
     pub flows: Vec<FlowConfig>,
     /// Flows over UDT, reported among them.
     pub udt: Vec<UdtConfig>,
+    /// Connections of whole stacks, reported among them.
+    pub stacks: Vec<StackConfig>,
     /// UDP, reported in sum for each source.
     pub udp: Vec<UdpConfig>,
     /// Background traffic, reported in sum.
@@ -73,6 +75,7 @@ impl Config {
             routes: Config::dumbbell_routes(),
             flows: flows.into_iter().map(on_dumbbell).collect(),
             udt: Vec::new(),
+            stacks: Vec::new(),
             udp: Vec::new(),
             background: None,
             traffic: Vec::new(),
@@ -140,7 +143,7 @@ pub enum Changed {
     Loss(LinkId, f64),
     /// Routes of a flow's data and of its ACKs; what is under way stays on the old ones.
     Route {
-        /// Number of the connection, over TCP or UDT.
+        /// Number of the connection, over any transport.
         flow: u32,
         /// Its new route.
         route: RouteId,
@@ -382,6 +385,37 @@ impl UdtConfig {
     }
 }
 
+/// A connection of a whole stack.
+#[derive(Clone, Debug)]
+pub struct StackConfig {
+    /// Its place among all connections that are reported, as for UDT.
+    pub number: u32,
+    /// Its number among the parallel streams of a transfer, as for TCP.
+    pub stream: u32,
+    /// The stack: a prototype that builds one.
+    pub law: LawSpec,
+    /// Direction of its data, for reports.
+    pub direction: Direction,
+    /// Route of the datagrams of the end that sends data.
+    pub route: RouteId,
+    /// Route of those of the other end.
+    pub ack_route: RouteId,
+    /// Round-trip time of an empty network, without serialisation, as for TCP.
+    pub rtt: Time,
+    /// When it asks for a connection.
+    pub start: Time,
+    /// When its application stops; [`Time::NEVER`] for the end of the run.
+    pub stop: Time,
+    /// Data to deliver; `u64::MAX` for no end.
+    pub size_bytes: u64,
+    /// Largest IP packet.
+    pub packet_bytes: u32,
+    /// Bytes on the wire beyond the IP packet.
+    pub framing_bytes: u32,
+    /// Seed of its random decisions.
+    pub seed: u64,
+}
+
 /// A connection that is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connection {
@@ -389,16 +423,20 @@ pub(crate) enum Connection {
     Tcp(usize),
     /// Its place in [`Config::udt`].
     Udt(usize),
+    /// Its place in [`Config::stacks`].
+    Stack(usize),
 }
 
 impl Config {
-    /// All connections that are reported, by number; `None` if the numbers of those over UDT are not their
-    /// places.
+    /// All connections that are reported, by number; `None` if the numbers of those over UDT and of stacks are not
+    /// their places.
     pub(crate) fn connections(&self) -> Option<Vec<Connection>> {
-        let mut connections = vec![None; self.flows.len() + self.udt.len()];
-        for (place, flow) in self.udt.iter().enumerate() {
-            let slot = connections.get_mut(flow.number as usize)?;
-            if slot.replace(Connection::Udt(place)).is_some() {
+        let mut connections = vec![None; self.flows.len() + self.udt.len() + self.stacks.len()];
+        let udt = self.udt.iter().map(|flow| flow.number).zip((0..).map(Connection::Udt));
+        let stacks = self.stacks.iter().map(|flow| flow.number).zip((0..).map(Connection::Stack));
+        for (number, connection) in udt.chain(stacks) {
+            let slot = connections.get_mut(number as usize)?;
+            if slot.replace(connection).is_some() {
                 return None;
             }
         }
@@ -411,6 +449,7 @@ impl Config {
         match connection {
             Connection::Tcp(place) => (self.flows[place].route, self.flows[place].ack_route),
             Connection::Udt(place) => (self.udt[place].route, self.udt[place].ack_route),
+            Connection::Stack(place) => (self.stacks[place].route, self.stacks[place].ack_route),
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod tcp;
 pub(crate) mod transfers;
 pub(crate) mod udp;
 pub(crate) mod udt;
+mod window;
 
 use lfn_header::Header;
 use lfn_units::Time;
@@ -60,7 +61,7 @@ impl Ends {
         let Some(Routed { hop, packet }) = cx.scheduler.pop_packet(line, &mut extras) else { return };
         match hop.class() {
             Class::Udp => self.udp.on_delivered(cx.scheduler.now, packet),
-            Class::Datagram => self.stacks.on_delivered(&mut cx.scheduler, packet),
+            Class::Datagram => self.stacks.on_delivered(cx, packet),
             Class::UdtData => self.udt.on_data(&mut cx.scheduler, packet),
             Class::UdtControl => self.udt.on_control(cx, packet),
             Class::Syn => self.tcp.on_syn(&mut cx.scheduler, packet, extras.header),
@@ -103,6 +104,7 @@ impl Ends {
             Kind::UdtStop => self.udt.on_stop(&mut cx.scheduler, id),
             Kind::Udp => self.udp.on_send(cx, id),
             Kind::StackTimer => self.stacks.on_timer(&mut cx.scheduler, index),
+            Kind::StackStop => self.stacks.on_stop(&mut cx.scheduler, index),
             Kind::Write if self.tcp.is_reported(id) => self.tcp.on_application(cx, id),
             Kind::Write => self.sources.on_write(cx, &mut self.tcp, id),
             Kind::Message => {
@@ -127,6 +129,7 @@ impl Ends {
         match connection {
             Connection::Tcp(index) => self.tcp.summary(FlowId::new(index), end, cx),
             Connection::Udt(index) => self.udt.summary(FlowId::new(index), end, cx),
+            Connection::Stack(index) => self.stacks.summary(index, end, cx),
         }
     }
 
@@ -134,6 +137,7 @@ impl Ends {
     pub fn restart(&mut self, now: Time) {
         self.tcp.restart(now);
         self.udt.restart(now);
+        self.stacks.restart(now);
     }
 }
 

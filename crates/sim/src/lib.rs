@@ -16,7 +16,7 @@ mod summary;
 pub mod tables;
 pub mod traffic;
 
-pub use ends::stack::{Datagram, Stack, StackConfig, StackCounts};
+pub use ends::stack::StackCounts;
 pub use engine::{Held, Outcome, Sim};
 pub use error::SimError;
 pub use lfn_path::Ecn;

@@ -309,8 +309,8 @@ impl Network {
     fn depart(&mut self, scheduler: &mut Scheduler, ends: &mut impl Endpoints, visit: &Visit, departs: Time) {
         let &Visit { link: at, routed: Routed { hop, mut packet }, extras } = visit;
         let link = &mut self.links[at.index()];
-        if link.bleaches && hop.class() == Class::Data {
-            packet = packet.bleached();
+        if link.bleaches && hop.class().tells_marks() {
+            packet = packet.bleached(hop.class());
         }
         let routed = Routed { hop, packet };
         let mut arrives = departs.after(link.delay);

@@ -173,7 +173,7 @@ fn reordering_within_a_quarter_round_trip_is_no_loss() {
 #[test]
 fn a_law_begins_at_the_end_of_the_handshake() {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let build: lfn_law::Build = {
+    let build: lfn_law::BuildLaw = {
         let seen = Arc::clone(&seen);
         Box::new(move |config, control| {
             seen.lock().unwrap().push((config.now_ns, config.srtt_ns, config.seed, control.cwnd.floor()));
@@ -185,7 +185,8 @@ fn a_law_begins_at_the_end_of_the_handshake() {
         source: "0123456789ab".into(),
         slow_start: SlowStartKind::Classic,
         probes: Vec::new(),
-        build: Some(build),
+        build: Some(lfn_law::Build::Law(build)),
+        is_stack: false,
     };
     let mut sender = Sender::new(&config().into(), &law.into(), 0, Time::from_ms(7), u64::MAX, 1514);
     sender.on_syns_lost(Time::from_ms(2107));

@@ -1,29 +1,21 @@
 //! `cargo test`: twenty scenarios for each controller of quinn-proto.
 
-use lfn_example_quinn::Quinn;
-use lfn_harness::Harness;
-use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
+use lfn_example_quinn::harness;
+use lfn_stack_quinn::{Bbr, Cubic, NewReno};
 
 #[test]
 fn cubic() {
-    let harness =
-        Harness::new("quinn-cubic", |config, control| Quinn::new(CubicConfig::default(), config, control));
-    harness.unwrap().folder("target/lfn/cubic").run().unwrap().assert();
+    harness::<Cubic>().unwrap().folder("target/lfn/cubic").run().unwrap().assert();
 }
 
 #[test]
 fn new_reno() {
-    let harness = Harness::new("quinn-new-reno", |config, control| {
-        Quinn::new(NewRenoConfig::default(), config, control)
-    });
-    harness.unwrap().folder("target/lfn/new-reno").run().unwrap().assert();
+    harness::<NewReno>().unwrap().folder("target/lfn/new-reno").run().unwrap().assert();
 }
 
 /// `cargo test -- --ignored` shows what fails.
 #[test]
 #[ignore = "quinn-proto 0.11.19's BBR, which its own authors call experimental, does not hold all"]
 fn bbr() {
-    let harness =
-        Harness::new("quinn-bbr", |config, control| Quinn::new(BbrConfig::default(), config, control));
-    harness.unwrap().folder("target/lfn/bbr").run().unwrap().assert();
+    harness::<Bbr>().unwrap().folder("target/lfn/bbr").run().unwrap().assert();
 }

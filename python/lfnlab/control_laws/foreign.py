@@ -43,6 +43,8 @@ class Library:
     """The class in Python; empty: of a shared object."""
     loads: bool = False
     """Whether this process may load it."""
+    is_stack: bool = False
+    """Whether it is a whole stack, both ends of a connection."""
 
     @property
     def spelled(self) -> str:
@@ -64,12 +66,12 @@ def find(path: Path) -> Library:
     path = path.absolute()
     key = (path, digest_of(path))
     if key not in _known:
-        name, values = _described(path)
+        name, values, is_stack = _described(path)
         if name in {law["name"] for law in _core.laws()}:
             raise LawError(
                 f"{path}: {name} is a law of the registry; give the controller another name"
             )
-        _known[key] = Library(path, key[1], name, tuple(values))
+        _known[key] = Library(path, key[1], name, tuple(values), is_stack=is_stack)
     return known(_known[key])
 
 
@@ -134,8 +136,8 @@ def ended(returncode: int) -> str:
         return f"signal {-returncode}"
 
 
-def _described(path: Path) -> tuple[str, list[str]]:
-    """Name and values of a controller, from a process that loads it."""
+def _described(path: Path) -> tuple[str, list[str], bool]:
+    """Name, values and whether it is a whole stack, from a process that loads it."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "lfnlab.control_laws.foreign", str(path)],
@@ -154,7 +156,7 @@ def _described(path: Path) -> tuple[str, list[str]]:
     said = json.loads(told[-1])
     if "wrong" in said:
         raise LawError(said["wrong"])
-    return said["name"], said["values"]
+    return said["name"], said["values"], said["is_stack"]
 
 
 def own_output() -> int:
@@ -167,8 +169,8 @@ def own_output() -> int:
 def _describe(path: str) -> None:
     own = own_output()
     try:
-        name, values = _core.describe_controller(path)
-        said: dict[str, object] = {"name": name, "values": values}
+        name, values, is_stack = _core.describe_controller(path)
+        said: dict[str, object] = {"name": name, "values": values, "is_stack": is_stack}
     except LawError as error:
         said = {"wrong": str(error)}
     os.write(own, (json.dumps(said) + "\n").encode())

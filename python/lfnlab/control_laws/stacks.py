@@ -1,4 +1,4 @@
-"""Controllers of deployed stacks: ``STACK:CONTROLLER`` where a law may stand.
+"""Controllers of deployed stacks, and whole stacks: ``STACK:CONTROLLER`` where a law may stand.
 
 ``stacks/REGISTRY`` of the repository has a line for each stack, ``make stacks`` builds their
 controllers as shared objects (:mod:`lfnlab.control_laws.foreign`). An installation without the
@@ -36,6 +36,11 @@ class Stack:
     def laws(self) -> tuple[str, ...]:
         """Its controllers as laws: STACK:CONTROLLER."""
         return tuple(f"{self.name}:{one}" for one in self.controllers)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both ends of a connection are the stack's, not the controller alone."""
+        return self.name.endswith("-whole")
 
     @property
     def here(self) -> bool:

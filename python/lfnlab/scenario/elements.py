@@ -486,11 +486,12 @@ class Flow:
     law: str | type[Law | Controller] | None = None
     """Congestion-control law, NAME or NAME:VARIANT; of those with parameters also
     NAME:PARAMETER=VALUE. Or FILE.py:CLASS for one in Python. Over UDT also its own, "udt"
-    or "udt:VARIANT", which is the default there.
+    or "udt:VARIANT", which is the default there. Or a whole stack, such as "quinn-
+    whole:cubic".
     """
-    transport: Literal["tcp", "udt"] | None = None
-    """Transport protocol: TCP as ``compat`` says, or UDT 4. Default "tcp"; under UDT's own law
-    "udt".
+    transport: Literal["tcp", "udt", "stack"] | None = None
+    """Transport protocol: TCP as ``compat`` says, UDT 4, or that of a whole stack. Default
+    "tcp"; under UDT's own law "udt", with a stack as ``law`` "stack".
     """
     count: int | None = None
     """How many such flows. Range: at least 1, at most 16000000. Default 1."""
@@ -982,7 +983,7 @@ class FlowSettings(TypedDict, total=False):
     """Keys of a flow that :meth:`Scenario.flow` takes besides law and RTT."""
 
     name: str | int
-    transport: Literal["tcp", "udt"]
+    transport: Literal["tcp", "udt", "stack"]
     count: int
     parallel: int
     start: str | tuple[str, ...]

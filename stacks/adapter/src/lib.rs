@@ -7,6 +7,8 @@ use std::marker::PhantomData;
 #[path = "../../../python/lfnlab/control_laws/skeletons/rust/src/lfn.rs"]
 pub mod lfn;
 
+pub mod whole;
+
 pub use lfn::{Config, Control, Packet};
 
 /// Factor of RFC 9002, section 7.7, between the pacing rate and window / smoothed RTT.

@@ -13,16 +13,19 @@ use quinn_proto::RttEstimator;
 /// Which of them.
 pub trait Kind: Send {
     const NAME: &'static CStr;
-    fn factory() -> Arc<dyn ControllerFactory>;
+    /// Of the whole connection with it.
+    const WHOLE: &'static CStr;
+    fn factory() -> Arc<dyn ControllerFactory + Send + Sync>;
 }
 
 macro_rules! kinds {
-    ($($kind:ident, $name:literal, $config:ty;)+) => {
+    ($($kind:ident, $name:literal, $whole:literal, $config:ty;)+) => {
         $(
             pub struct $kind;
             impl Kind for $kind {
                 const NAME: &'static CStr = $name;
-                fn factory() -> Arc<dyn ControllerFactory> {
+                const WHOLE: &'static CStr = $whole;
+                fn factory() -> Arc<dyn ControllerFactory + Send + Sync> {
                     Arc::new(<$config>::default())
                 }
             }
@@ -31,9 +34,9 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Bbr, c"quinn:bbr", BbrConfig;
-    Cubic, c"quinn:cubic", CubicConfig;
-    NewReno, c"quinn:new_reno", NewRenoConfig;
+    Bbr, c"quinn:bbr", c"quinn-whole:bbr", BbrConfig;
+    Cubic, c"quinn:cubic", c"quinn-whole:cubic", CubicConfig;
+    NewReno, c"quinn:new_reno", c"quinn-whole:new_reno", NewRenoConfig;
 }
 
 /// A connection's controller.
@@ -69,7 +72,7 @@ impl<K: Kind> Stack for Quinn<K> {
     const NAME: &'static CStr = K::NAME;
 
     fn new(config: &Config, _rtt: Rtt) -> Self {
-        DRAWS.set(config.seed.into());
+        seed_draws(config.seed.into());
         let begin = Instant::now();
         let mtu = u16::try_from(config.packet_bytes).unwrap_or(u16::MAX);
         let controller = K::factory().build(begin, mtu);
@@ -106,6 +109,11 @@ impl<K: Kind> Stack for Quinn<K> {
     }
 }
 
+/// The next draws of a controller begin from this seed.
+pub fn seed_draws(seed: u64) {
+    DRAWS.set(seed);
+}
+
 thread_local! {
     static DRAWS: Cell<u64> = const { Cell::new(0) };
 }
@@ -123,6 +131,11 @@ unsafe extern "Rust" fn __getrandom_v03_custom(target: *mut u8, len: usize) -> R
         byte.write((next >> 56) as u8);
     }
     Ok(())
+}
+
+/// The table of functions of a controller.
+pub fn table<K: Kind + 'static>() -> *const lfn_stack_adapter::lfn::Table {
+    lfn_stack_adapter::table(std::marker::PhantomData::<Quinn<K>>)
 }
 
 controllers! {

@@ -86,6 +86,8 @@ def test_lists_say_which_are_here(lfn: Lfn) -> None:
 
 def test_a_lock_pins_the_version_that_the_registry_says() -> None:
     for stack in stacks.stacks():
+        if stack.tool == "apt-get":
+            continue  # its build asks for the version of the registry
         folder = ROOT / "stacks" / stack.name
         lock = folder / ("Cargo.lock" if stack.tool == "cargo" else "go.sum")
         if stack.tool == "cargo":

@@ -31,9 +31,11 @@ pub enum Transport {
     Tcp,
     /// UDT 4: 44 bytes of headers in a data packet.
     Udt,
+    /// That of a whole stack, which stands where the law does.
+    Stack,
 }
 
-words! { Transport { Tcp = "tcp", Udt = "udt", } }
+words! { Transport { Tcp = "tcp", Udt = "udt", Stack = "stack", } }
 
 keys! {
     /// Flows that differ in nothing but their drawn and listed values. `rtt`, `start`, `stop`, `size` and the rate of
@@ -44,8 +46,10 @@ keys! {
         name: Option<Name> = None;
         /// Congestion-control law, NAME or NAME:VARIANT; of those with parameters also NAME:PARAMETER=VALUE. Or
         /// FILE.py:CLASS for one in Python. Over UDT also its own, "udt" or "udt:VARIANT", which is the default there.
+        /// Or a whole stack, such as "quinn-whole:cubic".
         law: LawName = LawName::default();
-        /// Transport protocol: TCP as `compat` says, or UDT 4. Default "tcp"; under UDT's own law "udt".
+        /// Transport protocol: TCP as `compat` says, UDT 4, or that of a whole stack. Default "tcp"; under UDT's own law
+        /// "udt", with a stack as `law` "stack".
         transport: Option<Transport> = None;
         /// How many such flows.
         count: u32 = 1, in 1..=FLOWS_MAX;
@@ -89,7 +93,7 @@ keys! {
 }
 
 keys! {
-    /// How the ends of a TCP connection work; not over UDT.
+    /// How the ends of a TCP connection work; of these a stack has `ecn` alone, UDT none.
     pub struct Tcp, part of another table {
         /// Largest amount of unacknowledged data that the sending host keeps, in packets or bytes of payload.
         /// "linux" is the buffer of an untuned host, which grows with the window up to 4 MiB of the kernel's
@@ -182,6 +186,7 @@ impl Flow {
         match self.transport() {
             Transport::Tcp => compat.payload_bytes(self.packet),
             Transport::Udt => self.packet.0 as u32 - UDT_HEADER_BYTES,
+            Transport::Stack => self.packet.0 as u32 - lfn_udt::IP_UDP_BYTES,
         }
     }
 }

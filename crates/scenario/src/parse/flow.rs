@@ -75,29 +75,51 @@ fn resolve_transport(flow: &mut Flow, table: &Table) -> Result<(), ScenarioError
     let law = table.get("law");
     let name = &flow.law.0;
     let own = name == "udt" || name.starts_with("udt:");
-    let transport = flow.transport.unwrap_or(if own { Transport::Udt } else { Transport::Tcp });
-    flow.control = match (transport, law) {
-        (Transport::Udt, None) => ControlSpec::default(),
-        (Transport::Udt, Some(item)) if own => item.spec()?,
-        (Transport::Udt, Some(item)) => item.law()?.try_into().map_err(|error: ControlError| {
+    let spec = law.as_ref().filter(|_| !own).map(|item| item.law()).transpose()?;
+    let is_stack = spec.as_ref().is_some_and(LawSpec::is_stack);
+    let transport = flow.transport.unwrap_or(match (own, is_stack) {
+        (true, _) => Transport::Udt,
+        (_, true) => Transport::Stack,
+        _ => Transport::Tcp,
+    });
+    // A result has the stack's name alone.
+    let may_be_stack = |spec: &LawSpec| spec.prototype().is_some_and(|known| known.build.is_none());
+    flow.control = match (transport, law, spec) {
+        (Transport::Stack, _, Some(spec)) if is_stack || may_be_stack(&spec) => ControlSpec::Law(spec),
+        (Transport::Stack, Some(item), _) => {
+            return Err(
+                item.error(format!("{name} is no whole stack"), "allowed: such as \"quinn-whole:cubic\"")
+            );
+        }
+        (Transport::Stack, None, _) => return Err(table.missing("law", "law = \"quinn-whole:cubic\"")),
+        (_, Some(item), _) if is_stack => {
+            let found = format!("{name} is a whole stack");
+            return Err(item.error(found, "allowed: a law, or transport = \"stack\""));
+        }
+        (Transport::Udt, None, _) => ControlSpec::default(),
+        (Transport::Udt, Some(item), None) => item.spec()?,
+        (Transport::Udt, Some(item), Some(spec)) => spec.try_into().map_err(|error: ControlError| {
             let text = error.to_string();
             let (found, allowed) = text.split_once("; ").unwrap_or((&text, ""));
             item.error(found, allowed)
         })?,
-        (Transport::Tcp, _) if own => {
+        (Transport::Tcp, _, _) if own => {
             let hint = "write transport = \"udt\", or the name of another law";
             return Err(table.error("law", "UDT's own law drives UDT alone", hint));
         }
-        (Transport::Tcp, Some(item)) => ControlSpec::Law(item.law()?),
-        (Transport::Tcp, None) => return Err(table.missing("law", "law = \"cubic\"")),
+        (Transport::Tcp, _, Some(spec)) => ControlSpec::Law(spec),
+        (Transport::Tcp, _, None) => return Err(table.missing("law", "law = \"cubic\"")),
     };
     flow.law = LawName(flow.control.to_string());
-    flow.transport = Some(transport).filter(|transport| *transport == Transport::Udt);
+    flow.transport = Some(transport).filter(|transport| *transport != Transport::Tcp);
+    let whose = match transport {
+        Transport::Tcp => return Ok(()),
+        Transport::Udt => "UDT has",
+        Transport::Stack => "a whole stack has",
+    };
     let only_tcp = names(&Tcp::default());
-    if let Some(key) =
-        only_tcp.into_iter().find(|key| transport == Transport::Udt && table.get(key).is_some())
-    {
-        let found = "UDT has nothing of that kind";
+    if let Some(key) = only_tcp.into_iter().find(|key| table.get(key).is_some()) {
+        let found = format!("{whose} nothing of that kind");
         return Err(table.error(key, found, "allowed: with transport = \"tcp\""));
     }
     Ok(())
@@ -109,6 +131,10 @@ fn check_window(table: &Table, flow: &Flow, compat: Compat) -> Result<(), Scenar
     let (least, most) = match flow.transport() {
         Transport::Tcp => (1, u64::MAX),
         Transport::Udt => (UDT_WINDOW_MIN, UDT_WINDOW_MAX),
+        Transport::Stack => {
+            let found = "a whole stack has its own";
+            return Err(table.error("receive_window", found, "allowed: over TCP and UDT"));
+        }
     };
     let packets = window.packets(payload);
     let bound = |packets: u64| format!("{}, {}B of payload", Packets(packets), packets * u64::from(payload));

@@ -38,6 +38,8 @@ const UDP_SOURCE_BYTES: f64 = 200.0;
 const ROWS_PER_PACKET: f64 = 4.0;
 /// Lists double, and a table exists once more while it is stored.
 const TABLE_COPIES: f64 = 1.3;
+/// Both ends of a whole stack, with the buffers of smoltcp's: two of 16 MiB.
+const STACK_BYTES: f64 = 40e6;
 /// Over the sum of all parts.
 const SAFETY: f64 = 1.25;
 
@@ -68,6 +70,7 @@ impl Basis<'_> {
         RUN_BYTES
             + (self.streams(Transport::Tcp) + 2.0 * f64::from(background.long_flows)) * FLOW_BYTES
             + self.streams(Transport::Udt) * UDT_FLOW_BYTES
+            + self.streams(Transport::Stack) * STACK_BYTES
             + (short_per_s * background_s + connections.sum::<f64>()) * CONNECTION_BYTES
     }
 

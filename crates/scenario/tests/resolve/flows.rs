@@ -223,9 +223,10 @@ fn a_law_that_the_registry_does_not_have_is_the_callers() {
     let own = || {
         let build =
             |config: &_, control: &mut _| "scalable".parse::<LawSpec>().unwrap().build(config, control);
-        let build: Option<lfn_law::Build> = Some(Box::new(build));
+        let build = Some(Build::Law(Box::new(build)));
         let slow_start = SlowStartKind::Limited;
-        Prototype { name: "Own".into(), source: "0123456789ab".into(), slow_start, probes: Vec::new(), build }
+        let (name, source) = ("Own".into(), "0123456789ab".into());
+        Prototype { name, source, slow_start, probes: Vec::new(), build, is_stack: false }
     };
     let scenario = parse(&|| Ok(own().into())).unwrap();
     let names: Vec<_> = scenario.laws().map(LawSpec::to_string).collect();

@@ -7,7 +7,7 @@ mod traffic;
 
 use std::path::Path;
 
-use lfn_law::{LawSpec, Prototype, SlowStartKind};
+use lfn_law::{Build, LawSpec, Prototype, SlowStartKind};
 use lfn_path::{
     AqmConfig, CodelConfig, FqCodelConfig, GilbertElliottConfig, JitterConfig, PieConfig, RedConfig,
     RedRules, Reorder, Service, Thresholds, Weight,

@@ -80,6 +80,8 @@ kinds! {
     Sample,
     /// A timer of one end of a stack.
     StackTimer,
+    /// The application of a whole stack stops.
+    StackStop,
 }
 
 /// A delay line by its number, or a packet that is an event of its own by its number modulo 2^23.

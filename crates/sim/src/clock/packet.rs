@@ -18,6 +18,8 @@ const THIRD: u8 = 1;
 /// A control packet of UDT belongs to a handshake.
 const OPENS: u8 = 1;
 const CE: u8 = 4;
+/// ECN of a datagram was erased.
+const BLEACHED: u8 = 1;
 /// SACK blocks of an ACK.
 const BLOCKS: u8 = 3 << 4;
 /// Which retransmission a data packet is, or an ACK echoes.
@@ -78,6 +80,11 @@ impl Class {
     /// those of its `acks`.
     pub fn has_payload(self) -> bool {
         matches!(self, Class::Data | Class::Udp | Class::UdtData | Class::Datagram)
+    }
+
+    /// Whether its end learns of marks.
+    pub fn tells_marks(self) -> bool {
+        matches!(self, Class::Data | Class::Datagram)
     }
 
     /// Whether its header asks the routers on its way.
@@ -281,16 +288,25 @@ impl Packet {
         self.flags() & CE != 0
     }
 
-    /// The data packet, marked if `ce`.
+    /// The packet of a class that tells marks, marked if `ce`.
     #[must_use]
     pub fn marked(self, ce: bool) -> Packet {
         Packet(self.0 | (u64::from(if ce { CE } else { 0 }) << 32))
     }
 
-    /// The data packet without its mark.
+    /// The packet of a class that tells marks, without ECN.
     #[must_use]
-    pub fn bleached(self) -> Packet {
-        Packet(self.0 & !(u64::from(CE) << 32))
+    pub fn bleached(self, class: Class) -> Packet {
+        let bleached = u64::from(if class == Class::Datagram { BLEACHED } else { 0 });
+        Packet(self.0 & !(u64::from(CE) << 32) | bleached << 32)
+    }
+
+    /// The ECN field of a datagram that was sent with this one, as it is now.
+    pub fn ecn_of_datagram(self, sent: Ecn) -> Ecn {
+        match self.flags() & BLEACHED != 0 {
+            true => Ecn::NotEct,
+            false => sent.marked(self.ce()),
+        }
     }
 
     /// Whether a data packet was sent before.

@@ -43,7 +43,7 @@ impl Breakers {
             match &of {
                 Of::Flow(Streams::Tcp(_)) => breakers.tcp_gone.resize(config.flows.len(), 0),
                 Of::Flow(Streams::Udt(_)) => breakers.udt_gone.resize(config.udt.len(), 0),
-                Of::Udp(_) => {}
+                Of::Flow(Streams::Stack(_)) | Of::Udp(_) => {}
             }
             breakers.watches.push(Watch { count: Count::new(breaker.breaker), of });
         }

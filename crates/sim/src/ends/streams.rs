@@ -7,4 +7,5 @@ use std::ops::Range;
 pub(crate) enum Streams {
     Tcp(Range<usize>),
     Udt(Range<usize>),
+    Stack(Range<usize>),
 }

@@ -43,6 +43,7 @@ impl Transfer {
         match &self.streams {
             Streams::Tcp(streams) => ends.tcp.delivered(streams.clone()),
             Streams::Udt(streams) => ends.udt.delivered(streams.clone()),
+            Streams::Stack(streams) => ends.stacks.delivered(streams.clone()),
         }
     }
 
@@ -57,6 +58,7 @@ impl Transfer {
         let under_way = match &self.streams {
             Streams::Tcp(streams) => ends.tcp.are_under_way(streams.clone(), began),
             Streams::Udt(streams) => ends.udt.are_under_way(streams.clone(), began),
+            Streams::Stack(streams) => ends.stacks.are_under_way(streams.clone(), began),
         };
         let total = self.delivered(ends);
         if under_way {
@@ -78,9 +80,12 @@ pub(crate) fn transfers(config: &Config, connections: &[Connection]) -> Vec<Tran
         let (stream, streams) = match connection {
             Connection::Tcp(at) => (config.flows[at].stream, Streams::Tcp(at..at + 1)),
             Connection::Udt(at) => (config.udt[at].stream, Streams::Udt(at..at + 1)),
+            Connection::Stack(at) => (config.stacks[at].stream, Streams::Stack(at..at + 1)),
         };
         match transfers.last_mut().filter(|_| stream > 0) {
-            Some(Transfer { streams: Streams::Tcp(range) | Streams::Udt(range), .. }) => range.end += 1,
+            Some(Transfer { streams, .. }) => match streams {
+                Streams::Tcp(range) | Streams::Udt(range) | Streams::Stack(range) => range.end += 1,
+            },
             None => transfers.push(Transfer { streams, bins: Bins::default() }),
         }
     }

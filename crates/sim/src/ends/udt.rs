@@ -5,7 +5,6 @@
 //! them as ACKs.
 
 mod report;
-mod window;
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -20,6 +19,7 @@ use lfn_udt::{
 use lfn_units::Time;
 
 use super::context::Context;
+use super::window::Window;
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, LinkId, RouteId};
 use crate::clock::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
@@ -27,7 +27,6 @@ use crate::clock::scheduler::{timer_fires, Burst, Departing, Scheduler};
 use crate::config::UdtConfig;
 use crate::error::SimError;
 use crate::tables::{EventRow, EventTable};
-use window::Window;
 
 /// The end that sends data, and asked for the connection; the other.
 const SENDER: usize = 0;

@@ -28,6 +28,7 @@ pub(super) fn sample(cx: &mut Context, ends: &mut Ends, transfers: &[Transfer]) 
         let row = match &transfer.streams {
             Streams::Tcp(streams) => of_tcp(&mut ends.tcp, streams.clone(), now, number, tables),
             Streams::Udt(streams) => of_udt(ends.udt.streams(streams.clone()), now, number),
+            Streams::Stack(streams) => ends.stacks.row(streams.clone(), now, number),
         };
         if let Some(row) = row {
             tables.flows.push(row);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lfn_law::LawSpec;
+use lfn_law::{Build, LawSpec};
 use lfn_path::{Bernoulli, RouterConfig, Service};
 use lfn_tcp::SenderConfig;
 use lfn_units::{Rate, Time};
@@ -12,12 +12,12 @@ use super::sim::Sim;
 use crate::clock::events::Kind;
 use crate::clock::ids::{LinkId, RouteId};
 use crate::clock::scheduler::Scheduler;
-use crate::config::{Changed, Config, Connection, FlowConfig, UdpConfig, UdtConfig, Watched};
+use crate::config::{Changed, Config, Connection, FlowConfig, StackConfig, UdpConfig, UdtConfig, Watched};
 use crate::ends::breakers::Breakers;
 use crate::ends::context::Context;
 use crate::ends::record::Record;
 use crate::ends::sources::Sources;
-use crate::ends::stack::{StackConfig, Stacks};
+use crate::ends::stack::Stacks;
 use crate::ends::streams::Streams;
 use crate::ends::tcp::{AtWarmup, Reported, TcpFlows};
 use crate::ends::transfers::transfers;
@@ -37,22 +37,9 @@ impl Sim {
     /// # Errors
     /// [`SimError`] if something is named that is not there, or parameters make no sense together.
     pub fn new(config: &Config) -> Result<Sim, SimError> {
-        Sim::with_stacks(config, Vec::new())
-    }
-
-    /// A simulation at time 0 with whole stacks beside its flows.
-    ///
-    /// # Errors
-    /// As [`Sim::new`].
-    pub fn with_stacks(config: &Config, stacks: Vec<StackConfig>) -> Result<Sim, SimError> {
         let connections = check_names(config)?;
-        let routes: Vec<RouteId> = stacks.iter().flat_map(|stack| stack.routes).collect();
-        if let Some(route) = routes.iter().find(|route| route.index() >= config.routes.len()) {
-            return Err(SimError::Unknown(format!("there is no route {}", route.0)));
-        }
-        let largest_bytes = stacks.iter().map(|stack| stack.largest_bytes).max().unwrap_or(0);
         let random = rng::Streams::of_run(config.seed);
-        let links = links_of(config, &connections, &random, &routes, largest_bytes)?;
+        let links = links_of(config, &connections, &random)?;
         let network = Network::new(config, links);
         let transfers = transfers(config, &connections);
         check_breakers(config, transfers.len())?;
@@ -86,9 +73,6 @@ impl Sim {
         let cx = &mut sim.context;
         for source in &config.udp {
             sim.ends.udp.add(cx, &random, source)?;
-        }
-        for stack in stacks {
-            sim.ends.stacks.add(&mut cx.scheduler, stack);
         }
         sim.ends.breakers.begin(cx, &sim.ends);
         if config.warmup > Time::ZERO {
@@ -124,10 +108,12 @@ impl Sim {
             }
         }
         let (mut tcp, mut udt) = (vec![0; config.flows.len()], vec![0; config.udt.len()]);
+        let mut stacks = vec![0; config.stacks.len()];
         for (number, transfer) in (0..).zip(&self.transfers) {
             match &transfer.streams {
                 Streams::Tcp(streams) => tcp[streams.clone()].fill(number),
                 Streams::Udt(streams) => udt[streams.clone()].fill(number),
+                Streams::Stack(streams) => stacks[streams.clone()].fill(number),
             }
         }
         let mut watched = vec![false; self.transfers.len()];
@@ -160,6 +146,9 @@ impl Sim {
         for (flow, transfer) in config.udt.iter().zip(udt) {
             self.ends.udt.add(cx, flow, transfer)?;
         }
+        for (stack, transfer) in config.stacks.iter().zip(stacks) {
+            self.ends.stacks.add(cx, stack, transfer);
+        }
         Ok(())
     }
 }
@@ -176,8 +165,6 @@ fn links_of(
     config: &Config,
     connections: &[Connection],
     random: &rng::Streams,
-    stacks: &[RouteId],
-    largest_bytes: u32,
 ) -> Result<Vec<LinkState>, SimError> {
     let mut modelled = slow_for_acks(config, connections);
     // Links whose departures are events.
@@ -186,7 +173,8 @@ fn links_of(
         connections.iter().map(|&connection| config.routes_of(connection).0).collect();
     let sends = |source: &&UdpConfig| source.traffic.offered_bps(config.duration) > 0.0;
     data_routes.extend(config.udp.iter().filter(sends).map(|source| source.route));
-    data_routes.extend(stacks);
+    // Both ends of a stack send datagrams.
+    data_routes.extend(config.stacks.iter().map(|stack| stack.ack_route));
     if let Some(background) = &config.background {
         let traffic = &background.traffic;
         // The ACKs of one direction travel with the data of the other.
@@ -217,9 +205,11 @@ fn links_of(
     }
     let packets = config.flows.iter().map(|flow| flow.wire_bytes);
     let packets = packets.chain(config.udt.iter().map(UdtConfig::wire_bytes));
+    let packets = packets.chain(config.stacks.iter().map(|stack| stack.packet_bytes + stack.framing_bytes));
     let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
-    let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500).max(largest_bytes);
+    let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
     let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));
+    let rtts = rtts.chain(config.stacks.iter().map(|stack| stack.rtt));
     let longest = rtts.max().unwrap_or(Time::ZERO);
     let laws =
         config.flows.iter().map(|flow| &flow.law).chain(config.traffic.iter().map(|it| &it.carrier.law));
@@ -257,7 +247,9 @@ fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
     }
     let routes = |route: RouteId| route.index() < config.routes.len();
     let Some(connections) = config.connections() else {
-        return unknown("the numbers of flows over UDT are not places among all flows, each once".into());
+        return unknown(
+            "the numbers of flows over UDT and of stacks are not places among all flows, each once".into(),
+        );
     };
     let flows = connections.iter().flat_map(|&connection| <[RouteId; 2]>::from(config.routes_of(connection)));
     let udp = config.udp.iter().map(|source| source.route);
@@ -293,6 +285,12 @@ fn check_names(config: &Config) -> Result<Vec<Connection>, SimError> {
             Bernoulli::new(p, || 0.5).map_err(|source| SimError::Impair { link, source })?;
         }
     }
+    let cannot = |stack: &&StackConfig| {
+        !stack.law.prototype().is_some_and(|known| matches!(known.build, Some(Build::Stack(_))))
+    };
+    if let Some(stack) = config.stacks.iter().find(cannot) {
+        return unknown(format!("flow {}: {} is no stack that can be run", stack.number, stack.law));
+    }
     check_ecn(config, &connections)?;
     Ok(connections)
 }
@@ -321,6 +319,8 @@ fn check_ecn(config: &Config, connections: &[Connection]) -> Result<(), SimError
     let has_ecn = |number: usize| match connections[number] {
         Connection::Tcp(flow) => config.flows[flow].sender.ecn,
         Connection::Udt(_) => false,
+        // It may have.
+        Connection::Stack(_) => true,
     };
     for (number, route) in ways.chain(changed).filter(|&(number, _)| has_ecn(number)) {
         let mut links = config.routes[route.index()].iter().map(|&link| &config.links[link.index()]);
@@ -366,6 +366,8 @@ fn slow_for_acks(config: &Config, connections: &[Connection]) -> BTreeSet<LinkId
                 data_bps * if opens { share.max(1.0) } else { share }
             }
             Connection::Udt(flow) => config.udt[flow].acks_bps(data_bps),
+            // Its links are modelled.
+            Connection::Stack(_) => 0.0,
         };
         for &link in &config.routes[ack_route.index()] {
             let most = bottlenecks.entry(link).or_default().entry(slowest).or_default();

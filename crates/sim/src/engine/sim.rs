@@ -46,7 +46,7 @@ impl Sim {
         Sim { is_sampled: false, ..self }
     }
 
-    /// Datagrams of both ends of stack `number`; `None` if there is none. A queue may know of later losses.
+    /// Datagrams of both ends of the connection at this place of [`crate::config::Config::stacks`]; `None` if there is none. A queue may know of later losses.
     pub fn stack_counts(&self, number: usize) -> Option<[StackCounts; 2]> {
         self.ends.stacks.counts(number)
     }
@@ -158,6 +158,7 @@ impl Sim {
             Changed::Route { flow, route, ack_route } => match self.connections[flow as usize] {
                 Connection::Tcp(index) => self.ends.tcp.reroute(cx, FlowId::new(index), route, ack_route),
                 Connection::Udt(index) => self.ends.udt.reroute(cx, FlowId::new(index), route, ack_route),
+                Connection::Stack(index) => self.ends.stacks.reroute(cx, index, route, ack_route),
             },
             Changed::Rate(..) | Changed::Delay(..) | Changed::Loss(..) => {}
         }

@@ -259,7 +259,7 @@ impl LinkState {
         let Some(queued) = server.depart(now, &mut waiting.dropped).0 else { return (now, None) };
         let mut waited = waiting.take([queued.word, queued.more], extras);
         let class = waited.routed.hop.class();
-        waited.routed = waited.routed.marked(queued.ecn == Ecn::Ce && class == Class::Data);
+        waited.routed = waited.routed.marked(queued.ecn == Ecn::Ce && class.tells_marks());
         if let Some(router) = self.router.as_mut().filter(|_| !waited.lost) {
             let mut none = Header::None;
             let header = if class.asks_routers() { &mut extras.header } else { &mut none };

@@ -32,6 +32,7 @@ impl Breakers {
                 arrived: ends.udt.arrived(streams.clone()),
                 gone: self.udt_gone[streams.clone()].iter().sum(),
             },
+            Of::Flow(Streams::Stack(streams)) => ends.stacks.tally(streams.clone()),
             Of::Udp(source) => ends.udp.tally(*source),
         }
     }
@@ -63,6 +64,9 @@ impl Ends {
             Of::Flow(Streams::Udt(streams)) => {
                 streams.for_each(|at| self.udt.on_tripped(&mut cx.scheduler, FlowId::new(at)));
             }
+            Of::Flow(Streams::Stack(streams)) => {
+                streams.for_each(|at| self.stacks.on_tripped(&mut cx.scheduler, at));
+            }
             Of::Udp(source) => self.udp.on_tripped(cx.scheduler.now, source),
         }
     }
@@ -72,6 +76,7 @@ impl Ends {
         match of {
             Of::Flow(Streams::Tcp(streams)) => self.tcp.have_ended(streams.clone()),
             Of::Flow(Streams::Udt(streams)) => self.udt.have_ended(streams.clone()),
+            Of::Flow(Streams::Stack(streams)) => self.stacks.have_ended(streams.clone()),
             Of::Udp(source) => self.udp.next_at(*source) == Time::NEVER,
         }
     }
@@ -81,6 +86,7 @@ impl Ends {
         match streams {
             Streams::Tcp(streams) => self.tcp.start(FlowId::new(streams.start)),
             Streams::Udt(streams) => self.udt.start(FlowId::new(streams.start)),
+            Streams::Stack(streams) => self.stacks.start(streams.start),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The window of a flow over UDT, over time.
+//! The window of a flow whose transport has no segments of TCP, over time.
 
 use lfn_units::Time;
 
 /// The window, over time.
 #[derive(Clone, Copy)]
-pub(super) struct Window {
+pub(crate) struct Window {
     pub integral: f64,
     pub least: u64,
     pub most: u64,
@@ -12,7 +12,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A window of so many packets, before any time has passed.
+    /// A window of so many packets or bytes, before any time has passed.
     pub fn at(packets: u64) -> Window {
         Window { integral: 0.0, least: packets, most: packets, observed: Time::ZERO }
     }

@@ -1,0 +1,1 @@
+../../python/lfnlab/control_laws/skeletons/stack.h
