@@ -191,7 +191,7 @@ def _rows(first: str, rows: dict[str, Kept]) -> list[str]:
         for name, kept in rows.items()
     ]
     headings = (first, "findings", "not decided", "no figure", "the largest findings")
-    return markdown(headings, cells)
+    return list(markdown(headings, cells))
 
 
 def _link(law: str) -> str:

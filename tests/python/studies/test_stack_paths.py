@@ -9,7 +9,7 @@ from studies.stack_paths import BBRS, CUBICS, PATHS, RENO_PATHS, RENOS, SEEDS, S
 def test_the_page_is_of_the_committed_table() -> None:
     table, stamp = STUDY.committed()
     laws = len(CUBICS) + len(BBRS)
-    long = len(PATHS) * (1 + SEEDS) + len(PATHS) // 2
+    long = len(PATHS) * (2 + SEEDS)
     assert table.height == laws * long + (1 + len(RENOS)) * len(RENO_PATHS)
     assert STUDY.answer.read_text(encoding="utf-8") == page(table, stamp)
 
