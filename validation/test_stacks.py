@@ -43,8 +43,10 @@ def test_deviations_that_the_page_tells_are_in_the_stored_rows() -> None:
         assert number(law, "friendly_above") > 0.95
     for law in ("quic-go:reno", "quiche:cubic", "tquic:cubic"):
         assert number(law, "persistent") > 0.3 * number(law, "persistent_before")
-    for law in ("quinn:cubic", "s2n:cubic"):
+    for law in ("quinn:cubic", "s2n:cubic", "aioquic:cubic"):
         assert number(law, "persistent") == 2
+    assert round(number("aioquic:cubic", "beta"), 2) == 0.53
+    assert number("aioquic:cubic", "long_limited") > 15
 
 
 @pytest.mark.parametrize("law", list(stacks.OWN))

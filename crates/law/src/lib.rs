@@ -19,7 +19,7 @@ pub use interface::{
 };
 use lfn_header::Header;
 pub use placed::{BoxedLaw, PlacedLaw, PlacedWindowLaw};
-pub use prototype::{Build, BuildLaw, Prototype, STAMP};
+pub use prototype::{Build, BuildLaw, BuildStack, Prototype, STAMP};
 pub use registry::{registry, LawError, LawInfo, LawSpec, Parameter, Probe};
 pub use slow_start::{Saved, SlowStart, SlowStartKind};
 pub use stack::{Datagram, Progress, Stack, StackSetup};

@@ -7,12 +7,15 @@ use std::ops::RangeInclusive;
 /// Makes the law of a new connection; `control` holds initial window and threshold, which it may change.
 pub type BuildLaw = Box<dyn Fn(&Config, &mut Control) -> PlacedLaw + Send + Sync>;
 
+/// Makes both ends of a new connection.
+pub type BuildStack = Box<dyn Fn(&StackSetup) -> Box<dyn Stack> + Send + Sync>;
+
 /// How a new connection gets its part.
 pub enum Build {
     /// A law.
     Law(BuildLaw),
     /// Both ends of the connection.
-    Stack(Box<dyn Fn(&StackSetup) -> Box<dyn Stack> + Send + Sync>),
+    Stack(BuildStack),
 }
 
 /// Suffix that results add to the name of a prototype.

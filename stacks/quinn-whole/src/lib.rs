@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use lfn_stack_adapter::whole::{Datagram, Payloads, Progress, Setup, Whole};
 use lfn_stack_adapter::wholes;
-use lfn_stack_quinn::{self as controllers, seed_draws, Kind};
+use lfn_stack_quinn::{seed_draws, Kind};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig,
     Event, MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
@@ -247,7 +247,7 @@ pub fn table<K: Kind + 'static>() -> *const lfn_stack_adapter::whole::Table {
 }
 
 wholes! {
-    "bbr" => Pair<controllers::Bbr>,
-    "cubic" => Pair<controllers::Cubic>,
-    "new_reno" => Pair<controllers::NewReno>,
+    "bbr" => Pair<lfn_stack_quinn::Bbr>,
+    "cubic" => Pair<lfn_stack_quinn::Cubic>,
+    "new_reno" => Pair<lfn_stack_quinn::NewReno>,
 }

@@ -88,10 +88,11 @@ def test_a_lock_pins_the_version_that_the_registry_says() -> None:
     for stack in stacks.stacks():
         if stack.tool == "apt-get":
             continue  # its build asks for the version of the registry
-        folder = ROOT / "stacks" / stack.name
-        lock = folder / ("Cargo.lock" if stack.tool == "cargo" else "go.sum")
-        if stack.tool == "cargo":
-            pinned = f'name = "{stack.package}"\nversion = "{stack.version}"'
-        else:
-            pinned = f"{stack.package} {stack.version} h1:"
+        locks = {"cargo": "Cargo.lock", "go": "go.sum", "python3": "requirements.txt"}
+        pinned = {
+            "cargo": f'name = "{stack.package}"\nversion = "{stack.version}"',
+            "go": f"{stack.package} {stack.version} h1:",
+            "python3": f"{stack.package}=={stack.version}",
+        }[stack.tool]
+        lock = ROOT / "stacks" / stack.name / locks[stack.tool]
         assert pinned in lock.read_text(), stack.name

@@ -158,6 +158,7 @@ prop_compose! {
                 FlowConfig { route: RouteId(route), ack_route: RouteId(route ^ 1), ..flow }
             }).collect(),
             udt: Vec::new(),
+            stacks: Vec::new(),
             udp: udp.into_iter().enumerate().map(|(n, (part, traffic))| UdpConfig {
                 name: format!("udp {n}"),
                 traffic,

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use lfn_law::{
-    Ack, BoxedLaw, Control, Controller, Law, LawSpec, Loss, LossKind, Prototype, Rate, SlowStartKind, Window,
-    ACK_CWND_LIMITED,
+    Ack, BoxedLaw, Build, Control, Controller, Law, LawSpec, Loss, LossKind, Prototype, Rate, SlowStartKind,
+    Window, ACK_CWND_LIMITED,
 };
 use lfn_scenario::{Outside, Scenario};
 use lfn_sim::Sim;
@@ -60,10 +60,11 @@ impl Outside for Mine {
             source: "00000001".into(), // tells versions of your code apart in results
             slow_start: SlowStartKind::None,
             probes: Vec::new(),
-            build: Some(Box::new(|_, _| {
+            build: Some(Build::Law(Box::new(|_, _| {
                 let gentle = Gentle { window: 10 * MSS, ssthresh: u64::MAX };
                 BoxedLaw::Controller(Box::new(Adapter(gentle))).into()
-            })),
+            }))),
+            is_stack: false,
         };
         (text == "gentle").then(|| Ok(gentle.into()))
     }
