@@ -125,6 +125,9 @@ impl Plan {
         if streams.chain(config.udt.iter().map(|flow| flow.stream)).any(|stream| stream > 0) {
             return Err(refused("flow.parallel", "more than 1", "write count in its place"));
         }
+        if !config.stacks.is_empty() {
+            return Err(refused("flow.law", "a whole stack", "allowed in the simulator alone"));
+        }
         if let Some(breaker) = config.breakers.first() {
             let key = match breaker.watched {
                 Watched::Flow(_) => "flow.breakers",

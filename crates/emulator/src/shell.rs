@@ -78,9 +78,11 @@ impl Shell {
     /// without flows.
     pub fn behind(config: Config, framing_bytes: u32, ends: Ends, together: Time) -> Option<Shell> {
         let first_udt = config.udt.iter().find(|flow| flow.number == 0);
-        let (routes, rtt, wire_bytes) = match first_udt {
-            Some(flow) => ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes()),
-            None => {
+        let first_stack = config.stacks.iter().find(|flow| flow.number == 0);
+        let (routes, rtt, wire_bytes) = match (first_udt, first_stack) {
+            (Some(flow), _) => ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes()),
+            (_, Some(flow)) => ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes()),
+            _ => {
                 let flow = config.flows.first()?;
                 ([flow.route, flow.ack_route], flow.rtt, flow.wire_bytes)
             }

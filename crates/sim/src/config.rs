@@ -416,6 +416,13 @@ pub struct StackConfig {
     pub seed: u64,
 }
 
+impl StackConfig {
+    /// Bytes of its largest packet at a queue.
+    pub fn wire_bytes(&self) -> u32 {
+        self.packet_bytes + self.framing_bytes
+    }
+}
+
 /// A connection that is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connection {

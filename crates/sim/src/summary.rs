@@ -66,7 +66,7 @@ pub struct FlowSummary {
     /// NAME or NAME:VARIANT of the law; of a law in Python `NAME (prototype)`; `udt/LAW` if a TCP law drives
     /// UDT.
     pub law: String,
-    /// `udt`; absent over TCP.
+    /// `udt`, or `stack` of a whole stack; absent over TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<&'static str>,
     /// `forward` or `reverse`.

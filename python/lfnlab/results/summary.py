@@ -208,7 +208,7 @@ class FlowSummary(TypedDict):
     a TCP law drives UDT.
     """
     transport: NotRequired[str | None]
-    """``udt``; absent over TCP."""
+    """``udt``, or ``stack`` of a whole stack; absent over TCP."""
     direction: str
     """``forward`` or ``reverse``."""
     routes: list[RouteSummary]

@@ -205,7 +205,7 @@ fn links_of(
     }
     let packets = config.flows.iter().map(|flow| flow.wire_bytes);
     let packets = packets.chain(config.udt.iter().map(UdtConfig::wire_bytes));
-    let packets = packets.chain(config.stacks.iter().map(|stack| stack.packet_bytes + stack.framing_bytes));
+    let packets = packets.chain(config.stacks.iter().map(StackConfig::wire_bytes));
     let datagrams = config.udp.iter().map(|source| source.traffic.packet_bytes);
     let largest_packet_bytes = packets.chain(datagrams).max().unwrap_or(1500).max(1500);
     let rtts = config.flows.iter().map(|flow| flow.rtt).chain(config.udt.iter().map(|flow| flow.rtt));

@@ -98,7 +98,7 @@ impl Stacks {
             direction: config.direction.name(),
             routes: cx.network.routes_of(config.number, config.route, end),
             segment_bytes: flow.segment_bytes(),
-            wire_bytes: config.packet_bytes + config.framing_bytes,
+            wire_bytes: config.wire_bytes(),
             rtt_s: config.rtt.in_s(),
             start_s: config.start.in_s(),
             stop_s: some_s(config.stop),
