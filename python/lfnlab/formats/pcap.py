@@ -28,8 +28,8 @@ first packet, with the window scale; of a sender that is seen from the start, a 
 earlier. Packets have timestamps if they have room for them. Windows are 1 GiB, so they never limit.
 Packets are cut after their headers, those of UDT after two words. Their original length is that of
 the simulated packet, except that SACK blocks lengthen an ACK, as on a real link. AccECN's option is
-not recorded: an ACK that has one has NOPs in its place. Time begins at ``BEGIN_S``, since tools read
-0 as no time.
+not recorded: an ACK that has one has NOPs in its place. Time begins at ``BEGIN_S``, since tools
+read 0 as no time.
 
 The link type is Ethernet where packets have 14 bytes of framing (today's Linux) and raw IPv4 where
 they have none (the papers' ns-2). Each link is an interface.
@@ -296,8 +296,9 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _layout(seen: pl.DataFrame) -> tuple[int, int]:
-    """Bytes of framing, and of IP and TCP headers without SACK and AccECN's option: all packets have
-    the same.
+    """Bytes of framing, and of IP and TCP headers, which all packets have alike.
+
+    SACK blocks and AccECN's option are not counted.
     """
     tcp = seen.filter((pl.col("kind") < UDP) & (pl.col("shake") == NO_SHAKE))
     udt = seen.filter(pl.col("kind") > UDP)
@@ -372,8 +373,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     # With timestamps, "SACK permitted" stands in the place of their two NOPs, as in Linux.
     apart = syn & ~timestamps
     options = 8 * syn + 4 * apart + 12 * timestamps + (4 + 8 * sacks) * (sacks > 0)
-    options = options + _ACCECN * counted
-    header = _IP + np.where(udp, 8 + 8 * udt, _TCP + options)
+    header = _IP + np.where(udp, 8 + 8 * udt, _TCP + options + _ACCECN * counted)
     total = np.where(udp, p.bytes - framing, header + p.payload_bytes)
     if total.size and int(total.max()) > 0xFFFF:
         raise UsageError(f"packets: {int(total.max())} bytes are more than an IPv4 packet holds")
@@ -398,6 +398,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     control = p.kind == UDT_CONTROL
     rows["udt"][:, 0] = np.where(control, p.seq >> 32 | 1 << 31, p.seq & 0x7FFFFFFF) * udt
     rows["udt"][:, 1] = np.where(control, p.seq & 0xFFFFFFFF, _UDT_MESSAGE) * udt
+    rows["accecn"] = counted[:, None]  # NOPs
     # Both checksums count the payload as zeros: it is cut off.
     _fill_checksums(rows, udp, total)
 
@@ -405,7 +406,6 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     for i, text in enumerate(_COMMENTS):
         texts[i, : len(text)] = np.frombuffer(text.encode(), np.uint8)
     sizes = np.array([len(text) for text in _COMMENTS])
-    rows["accecn"] = 1
     rows["comment"] = texts[comment]
     rows["comment_head"][:, 0], rows["comment_head"][:, 1] = 1, sizes[comment]
 
@@ -492,7 +492,8 @@ def _fill_tcp(
     told = p.flags & (AE | CWR | ECE) > 0
     bits |= np.where(p.flags & ECE > 0, _ECE_BIT, 0)
     bits |= np.where(p.flags & CWR > 0, _CWR_BIT, 0)
-    # RFC 3168, section 6.1.1: a SYN with both asks for ECN, a SYN-ACK with ECE agrees. AccECN's are recorded.
+    # RFC 3168, section 6.1.1: a SYN with both asks for ECN, a SYN-ACK with ECE agrees. Those of
+    # AccECN are recorded.
     bits |= np.where((p.ecn > 0) & ~told & (shake == SYN), _ECE_BIT | _CWR_BIT, 0)
     bits |= np.where((p.ecn > 0) & ~told & (shake == SYN_ACK), _ECE_BIT, 0)
     rows["bits"] = bits

@@ -97,8 +97,7 @@ fn a_classic_law_reduces_once_a_round_trip() {
 #[test]
 fn a_path_that_erases_marks_is_found_by_the_option() {
     let l4s_packets = |accecn| {
-        let links =
-            vec![dual("20Mbit/s"), drop_tail(rate("100Mbit/s"), 400), drop_tail(rate("100Mbit/s"), 400)];
+        let links = [dual("20Mbit/s"), drop_tail(rate("100Mbit/s"), 400), drop_tail(rate("100Mbit/s"), 400)];
         let links = [("a", 0), ("b", 1), ("c", 2)].map(|(name, at)| LinkConfig {
             name: name.into(),
             bleach: at == 1,
@@ -107,7 +106,7 @@ fn a_path_that_erases_marks_is_found_by_the_option() {
         let flow = prague(accecn, ms(20));
         let config = network(links.into(), vec![vec![0, 1], vec![2]], vec![flow], Time::from_s(10));
         let outcome = run(&config);
-        let classes = outcome.summary.links[0].classes.clone().expect("dualpi2 has classes");
+        let classes = outcome.summary.links[0].classes.expect("dualpi2 has classes");
         (classes.l4s.packets, classes.classic.packets)
     };
     let (l4s, classic) = l4s_packets(AccEcn::Option);
