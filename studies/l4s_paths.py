@@ -66,8 +66,7 @@ class Place:
             default_rtt=f"{self.rtt_ms}ms",
         )
         started = path.flow(law, start="uniform(0s, 1s)", **self.own)
-        marked = {"ecn": True} if self.marked else {}
-        return started.flow(self.rival, start="uniform(0s, 1s)", **marked)
+        return started.flow(self.rival, start="uniform(0s, 1s)", ecn=self.marked)
 
 
 FOREIGN = (
@@ -128,7 +127,7 @@ def row(run: Run) -> dict[str, str | int | float | None]:
         "utilization": round(link["utilization"], 4),
         "p99_ms": milliseconds(link["p99_queue_s"]),
         **{
-            f"{name}_p99_ms": delay(queues[name])  # type: ignore[literal-required]
+            f"{name}_p99_ms": delay(queues[name])
             for name in ("l4s", "classic")
         },
         "drops": link["drops"],
