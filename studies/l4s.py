@@ -24,7 +24,7 @@ from studies.study import Study
 if TYPE_CHECKING:
     from lfnlab.results.runs import Run
 
-SEEDS = 1
+SEEDS = 5
 RATES_MBIT = (4, 12, 40, 120, 200)
 RTTS_MS = (5, 10, 20, 50, 100)
 FAIR = (0.4, 0.6)
@@ -199,8 +199,7 @@ A flow of Prague, whose packets are ECT(1), and a flow of CUBIC without ECN shar
 queue [`dualpi2`](scenario.md#queues) (RFC 9332) with its default parameters
 and room for {BUFFER_S * 1e3:.0f} ms. Both start in the first second and have the same base RTT; of
 300 s the last 200 count. The queue knows no flows: by its marks and drops alone each should get
-half of the link. One seed; seeds differ by the starts only, and five of them moved no share by more
-than 1.1 points. Two designs of
+half of the link. Means over {SEEDS} seeds, which differ by the starts only. Two designs of
 [Prague](../laws/cards/prague.md): its draft, the default, and the variant `prague:steady`.
 
 {stamp} Every run is in [studies/reference/l4s.csv](../studies/reference/l4s.csv).

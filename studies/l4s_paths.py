@@ -126,10 +126,7 @@ def row(run: Run) -> dict[str, str | int | float | None]:
         "share": round(own / (own + other), 4),
         "utilization": round(link["utilization"], 4),
         "p99_ms": milliseconds(link["p99_queue_s"]),
-        **{
-            f"{name}_p99_ms": delay(queues[name])
-            for name in ("l4s", "classic")
-        },
+        **{f"{name}_p99_ms": delay(queues[name]) for name in ("l4s", "classic")},
         "drops": link["drops"],
         "marks": link["marks"],
         "hash": run.summary["hash"],
