@@ -63,7 +63,8 @@ impl Flow {
         self.sender.on_ecn_refused();
     }
 
-    /// The ACK that the sender takes next has this header.
+    /// The ACK that the sender takes next has this header. Out of the way of ACKs without one.
+    #[inline(never)]
     pub fn on_header(&mut self, now: Time, header: Header) {
         self.sender.on_header(now, header);
         if self.sender.finds_ecn_erased() {
