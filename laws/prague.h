@@ -7,6 +7,10 @@
  * slow start; `linux` (module version 0.7 of the L4S team) halves at the first mark with an alpha of 0, does so after 4
  * rounds, and halves at every loss. `additive` is `draft` with an RTT that is longer by 10 ms, the other form that RFC 9331
  * appendix A.1.6 names.
+ *
+ * `steady` is our own, and forgets fewer marks. A mark in a round that had a reduction asks for another at its end, where
+ * the others wait for the next mark; and alpha is a mean over 8 rounds, not 16, since it falls in rounds without marks. It
+ * begins as `linux`, with the RTT of `additive`.
  */
 #ifndef LFN_PRAGUE_H
 #define LFN_PRAGUE_H
@@ -16,7 +20,9 @@
 #define PRAGUE_DRAFT 0u
 #define PRAGUE_LINUX 1u
 #define PRAGUE_ADDITIVE 2u
+#define PRAGUE_STEADY 3u
 #define PRAGUE_G_SHIFT 4u            /* g = 1/16 */
+#define PRAGUE_STEADY_G_SHIFT 3u     /* g = 1/8 */
 #define PRAGUE_ONE_Q24 (1u << 24)    /* alpha of 1 */
 #define PRAGUE_TARGET_NS 25000000ULL /* the RTT that shorter ones pretend to */
 #define PRAGUE_MORE_NS 10000000ULL   /* additive */
@@ -36,10 +42,22 @@ struct prague {
 	u32 rounds;       /* since slow start ended */
 	u32 seen;         /* a mark has been seen: the peers speak accurate ECN */
 	u32 cwr;          /* no further reduction for marks */
+	u32 again;        /* steady: a mark came since */
 	u32 lost;         /* a loss has set ssthresh, and the window has not followed yet */
 };
 
-static inline u64 prague_alpha_q24(const struct prague *s) { return s->sum_q24 >> PRAGUE_G_SHIFT; }
+/* As the module of the L4S team: alpha begins at 0, and independence of the RTT after 4 rounds. */
+static inline int prague_begins_low(const struct prague *s)
+{
+	return s->variant == PRAGUE_LINUX || s->variant == PRAGUE_STEADY;
+}
+
+static inline u32 prague_g_shift(const struct prague *s)
+{
+	return s->variant == PRAGUE_STEADY ? PRAGUE_STEADY_G_SHIFT : PRAGUE_G_SHIFT;
+}
+
+static inline u64 prague_alpha_q24(const struct prague *s) { return s->sum_q24 >> prague_g_shift(s); }
 
 static inline int prague_slow_starts(const struct law_control *control) { return control->cwnd < control->ssthresh; }
 
@@ -65,11 +83,13 @@ static inline void prague_init(void *state, const struct law_config *config, str
 /* The RTT that growth and rounds pretend to have. Without marks the flow is Reno: no RTT independence. */
 static inline u64 prague_virtual_ns(const struct prague *s, u64 srtt_ns)
 {
-	u32 after = s->variant == PRAGUE_LINUX ? PRAGUE_LINUX_ROUNDS : PRAGUE_DRAFT_ROUNDS;
+	u32 after = prague_begins_low(s) ? PRAGUE_LINUX_ROUNDS : PRAGUE_DRAFT_ROUNDS;
 
 	if (!s->seen || s->rounds < after)
 		return srtt_ns;
-	return s->variant == PRAGUE_ADDITIVE ? srtt_ns + PRAGUE_MORE_NS : law_max(srtt_ns, PRAGUE_TARGET_NS);
+	if (s->variant == PRAGUE_ADDITIVE || s->variant == PRAGUE_STEADY)
+		return srtt_ns + PRAGUE_MORE_NS;
+	return law_max(srtt_ns, PRAGUE_TARGET_NS);
 }
 
 /* Once a round, and not sooner than the virtual RTT: alpha follows the fraction of marked segments. */
@@ -87,7 +107,7 @@ static inline void prague_end_round(struct prague *s, const struct law_ack *ack,
 		s->rounds = (u32)law_min((u64)s->rounds + 1, ~0U);
 }
 
-/* A mark outside a round that already had a reduction. */
+/* A mark outside a round that already had a reduction; steady: the end of such a round with a mark, too. */
 static inline void prague_cut(struct prague *s, const struct law_ack *ack, struct law_control *control)
 {
 	u64 alpha_q24;
@@ -95,10 +115,15 @@ static inline void prague_cut(struct prague *s, const struct law_ack *ack, struc
 	if (s->cwr && ack->delivered >= s->cut_end &&
 	    ack->now_ns - s->cut_ns >= prague_virtual_ns(s, ack->srtt_ns))
 		s->cwr = 0;
-	if (!ack->ce || s->cwr)
+	if (s->cwr) {
+		s->again |= ack->ce && s->variant == PRAGUE_STEADY;
 		return;
-	if (!s->seen && s->variant != PRAGUE_LINUX)
-		s->sum_q24 = (u64)PRAGUE_ONE_Q24 << PRAGUE_G_SHIFT;
+	}
+	if (!ack->ce && !s->again)
+		return;
+	s->again = 0;
+	if (!s->seen && !prague_begins_low(s))
+		s->sum_q24 = (u64)PRAGUE_ONE_Q24 << prague_g_shift(s);
 	alpha_q24 = s->seen ? prague_alpha_q24(s) : PRAGUE_ONE_Q24;
 	s->seen = 1;
 	control->cwnd -= (control->cwnd >> 25) * alpha_q24;

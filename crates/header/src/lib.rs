@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod accurate;
 mod ecn;
 pub mod jetmax;
 pub mod rcp;
 pub mod vcp;
 pub mod xcp;
 
+pub use accurate::Feedback;
 pub use ecn::Ecn;
 
 /// RTT and time between two packets in headers of law cards.
@@ -63,6 +65,8 @@ macro_rules! protocols {
             /// Nothing: a packet of a flow without such a protocol.
             #[default]
             None,
+            /// AccECN's feedback, which no router reads.
+            Accurate(Feedback),
             $(#[doc = concat!("That of `", $word, "`.")] $name($fields),)+
         }
 
@@ -79,7 +83,7 @@ macro_rules! protocols {
             /// The ACK must not wait for another packet: a link is overloaded.
             pub fn is_urgent(&self) -> bool {
                 match *self {
-                    Header::None => false,
+                    Header::None | Header::Accurate(_) => false,
                     $(Header::$name(fields) => fields.is_urgent(),)+
                 }
             }

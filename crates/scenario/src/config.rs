@@ -424,7 +424,7 @@ impl Scenario {
             size_segments: member.size_packets(stream, payload_bytes),
             payload_bytes,
             wire_bytes: compat.wire_bytes(flow.packet),
-            ack_bytes: compat.header_bytes() + compat.framing_bytes(),
+            ack_bytes: compat.header_bytes() + compat.framing_bytes() + tcp.accecn.ack_bytes(),
             sender: SenderConfig {
                 initial_window_segments: segments(tcp.initial_window.0),
                 initial_ssthresh_segments: tcp.initial_ssthresh.map(|ssthresh| segments(ssthresh.0)),
@@ -435,6 +435,7 @@ impl Scenario {
                 }),
                 sack: tcp.sack,
                 ecn: tcp.ecn,
+                accurate_ecn: tcp.accecn.is_on(),
                 ecn_repairs: sender.ecn_repairs || law.family() == Some("ecn"),
                 pacing: tcp.pacing,
                 burst_segments: tcp.burst.map_or(1, |burst| burst.0 / u64::from(payload_bytes)),
@@ -442,13 +443,14 @@ impl Scenario {
                 ..sender
             },
             l4s: tcp.l4s,
+            accecn: tcp.accecn,
             law_seed: if draws { random.stream(&format!("law[{stream}]")).u64() as u32 } else { 0 },
             receiver: ReceiverConfig {
                 delayed_ack: tcp.delayed_ack,
                 sack: tcp.sack,
                 // A receiver that acknowledges every segment holds no ACK back, in a recovery neither (measured on 6.12).
                 sack_compression: receiver.sack_compression.filter(|_| tcp.sack && tcp.delayed_ack),
-                ecn: tcp.ecn,
+                ecn: tcp.ecn && !tcp.accecn.is_on(),
                 echo_each_mark: law.family() == Some("ecn"),
                 ..receiver
             },

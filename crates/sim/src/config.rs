@@ -10,6 +10,7 @@ use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
 use lfn_units::{Rate, Time};
 
+use crate::accurate::AccEcn;
 use crate::application::Application;
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
@@ -286,6 +287,8 @@ pub struct FlowConfig {
     pub sender: SenderConfig,
     /// Data packets are ECT(1), for L4S treatment (RFC 9331 §4.1), where [`SenderConfig::ecn`] makes them ECN-capable.
     pub l4s: bool,
+    /// Feedback of marks; not "off" only where [`SenderConfig::accurate_ecn`] says so too.
+    pub accecn: AccEcn,
     /// Receiver.
     pub receiver: ReceiverConfig,
     /// When the application writes; it always has more by default.
@@ -323,6 +326,7 @@ impl FlowConfig {
             sender: SenderConfig::linux(payload_bytes, law.slow_start()),
             receiver: ReceiverConfig::linux(rtt, payload_bytes),
             l4s: false,
+            accecn: AccEcn::Off,
             application: None,
             misbehaves: None,
             law,

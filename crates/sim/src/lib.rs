@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod accurate;
 pub mod application;
 pub mod background;
 pub mod breaker;
@@ -22,7 +23,7 @@ pub use error::SimError;
 pub use lfn_path::Ecn;
 pub use network::{ack_path, impair};
 pub use summary::{
-    BackgroundSummary, ClassSummary, ClassesSummary, Conservation, FlowSummary, Frames, LinkSummary, Memory,
-    Summary,
+    BackgroundSummary, ClassSummary, ClassesSummary, Conservation, FlowSummary, Frames, LinkSummary, Marks,
+    Memory, Summary,
 };
 pub use tables::Tables;

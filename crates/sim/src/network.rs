@@ -245,7 +245,7 @@ impl Network {
         if let Some(capture) = &mut self.capture {
             let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
             let view = ends.view(hop.class(), packet);
-            capture.arrives(now, link, hop.number() == 0, &view, packet, &extras.blocks);
+            capture.arrives(now, link, hop.number() == 0, &view, packet, extras);
         }
     }
 
@@ -296,7 +296,7 @@ impl Network {
     fn drop_packet(&mut self, now: Time, ends: &mut impl Endpoints, visit: &Visit) {
         let &Visit { link, routed: Routed { hop, packet }, extras } = visit;
         if let Some(capture) = &mut self.capture {
-            capture.dropped(now, link, &ends.view(hop.class(), packet), packet, &extras.blocks);
+            capture.dropped(now, link, &ends.view(hop.class(), packet), packet, extras);
         }
         if !hop.class().is_data() {
             self.acks_dropped += 1;
@@ -345,11 +345,11 @@ impl Network {
         let is_last = self.is_last(hop);
         let Some(capture) = &mut self.capture else { return };
         let view = ends.view(hop.class(), packet);
-        capture.departs(departs, link, &view, packet, &extras.blocks);
+        capture.departs(departs, link, &view, packet, extras);
         if is_last {
             let reaches = arrives + ends.at_queue(hop.class(), packet).last_leg;
             for _ in 0..=u8::from(twice) {
-                capture.received(reaches, link, &view, packet, &extras.blocks);
+                capture.received(reaches, link, &view, packet, extras);
             }
         }
     }

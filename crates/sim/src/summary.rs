@@ -138,6 +138,9 @@ pub struct FlowSummary {
     /// Segments of its application with a deadline; absent without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<Frames>,
+    /// Marks as both ends counted them; absent unless they agreed on AccECN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marks: Option<Marks>,
     /// When a circuit breaker ended it; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tripped_s: Option<f64>,
@@ -173,6 +176,10 @@ impl FlowSummary {
             .frames
             .zip(stream.frames)
             .map(|(a, b)| Frames { due: a.due + b.due, in_time: a.in_time + b.in_time });
+        self.marks = self
+            .marks
+            .zip(stream.marks)
+            .map(|(a, b)| Marks { arrived: a.arrived + b.arrived, told: a.told + b.told });
         self.tripped_s = self.tripped_s.or(stream.tripped_s);
         self.ended_s = self.ended_s.zip(stream.ended_s).map(|(a, b)| a.max(b));
         self.completion_s = self.completion_s.zip(stream.completion_s).map(|(a, b)| a.max(b));
@@ -333,6 +340,16 @@ pub struct Frames {
     pub due: u64,
     /// Those that were at the receiver by their deadline; over TCP in order.
     pub in_time: u64,
+}
+
+/// Packets with CE of a flow with AccECN, whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
+pub struct Marks {
+    /// Those that arrived.
+    pub arrived: u64,
+    /// Those that ACKs told the sender of; under "counter" more, where lost ACKs leave only the count modulo 8.
+    pub told: u64,
 }
 
 /// A UDP source, whole run, in packets.

@@ -44,6 +44,8 @@ pub struct SenderConfig {
     pub max_rto: Time,
     /// ECN (RFC 3168).
     pub ecn: bool,
+    /// Marks are counted by AccECN (RFC 9768) in place of the echo; needs `ecn`.
+    pub accurate_ecn: bool,
     /// Retransmissions are ECN-capable: so in ns-2 and for DCTCP in Linux; RFC 3168 §6.1.5 forbids it.
     pub ecn_repairs: bool,
     /// Pace even if the law does not request it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
@@ -159,6 +161,7 @@ impl SenderConfig {
             min_rto: Time::from_ms(200),
             max_rto: Time::from_s(120),
             ecn: false,
+            accurate_ecn: false,
             ecn_repairs: false,
             pacing: false,
             burst_segments: 1,

@@ -70,7 +70,8 @@ impl AckFlags {
     pub const ECHOES_ORIGINAL: AckFlags = AckFlags(1);
     /// It answers a duplicate segment, which the first block names (DSACK, RFC 2883).
     pub const DUPLICATE: AckFlags = AckFlags(2);
-    /// Congestion is echoed (RFC 3168 ECE).
+    /// Congestion is echoed (RFC 3168 ECE); of AccECN: the ACK has counters, for
+    /// [`Sender::on_header`](crate::Sender::on_header).
     pub const ECE: AckFlags = AckFlags(4);
     /// Not used here.
     pub const FREE: u8 = 8;

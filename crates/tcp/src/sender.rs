@@ -3,6 +3,7 @@
 
 mod buffer;
 mod bursts;
+mod marks;
 mod output;
 mod pacer;
 mod prediction;
@@ -31,6 +32,7 @@ use crate::scoreboard::{Outcome, Scoreboard};
 use crate::wheel;
 use crate::{LossDetection, Reduction, SenderConfig};
 use buffer::Supply;
+use marks::Marks;
 use output::{Forced, Usage};
 use pacer::Pacer;
 use prediction::HeaderPrediction;
@@ -66,8 +68,23 @@ pub struct Sender {
     spec: LawSpec,
     /// Delivery-rate sampler of a law that is a [`lfn_law::Controller`].
     rate: Option<Box<RateSampler>>,
+    rare: Option<Box<Rare>>,
+}
+
+/// State that few senders have.
+struct Rare {
     /// Of a sender whose application is slow.
-    validation: Option<Box<Validation>>,
+    validation: Option<Validation>,
+    /// Of a sender that is told of marks by AccECN.
+    marks: Option<Marks>,
+}
+
+impl Rare {
+    fn of(config: &SenderConfig, now: Time) -> Option<Box<Rare>> {
+        let validation = config.validation.then(|| Validation::new(now, config.initial_window_segments));
+        let marks = config.accurate_ecn.then(Marks::default);
+        (validation.is_some() || marks.is_some()).then(|| Box::new(Rare { validation, marks }))
+    }
 }
 
 /// A law and the window that it begins with; `srtt_ns` of the handshake, 0 without one.
@@ -135,9 +152,7 @@ impl Sender {
             recovery: Recovery::default(),
             spec,
             rate,
-            validation: config
-                .validation
-                .then(|| Box::new(Validation::new(now, config.initial_window_segments))),
+            rare: Rare::of(config, now),
         }
     }
 
@@ -250,6 +265,9 @@ impl Sender {
     /// The ends did not agree on marks: the sender expects none, and does not set CWR.
     pub fn on_ecn_refused(&mut self) {
         Arc::make_mut(&mut self.config).ecn = false;
+        if let Some(rare) = &mut self.rare {
+            rare.marks = None;
+        }
     }
 
     /// The handshake took `rtt`: the first sample of the round-trip time. Congestion control begins here, as in Linux;
@@ -363,6 +381,9 @@ impl Sender {
 
     /// The handshake, or the ACK that comes to [`Sender::on_ack`] next, brings back a header.
     pub fn on_header(&mut self, now: Time, header: Header) {
+        if let Header::Accurate(feedback) = header {
+            return self.hear(feedback);
+        }
         let Some(law) = self.law.router() else { return };
         self.report.observe(now, self.control.cwnd);
         let before = self.control.pacing_Bps;
@@ -437,7 +458,7 @@ impl Sender {
             acked,
             newly_delivered: outcome.delivered,
             mss_B: self.config.mss_bytes,
-            ce: if ack.flags.has(AckFlags::ECE) { outcome.delivered.max(1) } else { 0 },
+            ce: if ack.flags.has(AckFlags::ECE) { self.count_marks(outcome.delivered) } else { 0 },
             flags: flag(ACK_PACED, self.pacer.times_all)
                 | flag(ACK_ROUND_START, begins_round)
                 | flag(ACK_DUP, !advanced)
@@ -451,7 +472,7 @@ impl Sender {
     #[inline(always)]
     fn update_state(&mut self, now: Time, ack: &Acknowledgement, outcome: &Outcome, seen: &mut Ack) -> bool {
         let mut starts = true;
-        let marked = ack.flags.has(AckFlags::ECE);
+        let marked = seen.ce > 0;
         if self.state != State::Open || self.board.dirty() || marked || self.timers.probe_end.is_some() {
             starts = self.control.cwnd < self.control.ssthresh;
             if self.is_watched() {

@@ -133,7 +133,6 @@ CRITERIA = (
         "Active Queue Management (AQM)",
         "several queue disciplines; the reaction to ECN marks",
         ("aqm", "aqm-delay", "marks"),
-        missing="the dual queue of L4S, and ECT(1)",
     ),
     Criterion(
         "7.2",

@@ -394,7 +394,7 @@ QUESTIONS = {
             scenarios.queue,
             tuple(
                 replace(ONE, special=kind, buffer="4bdp")
-                for kind in ("fq-codel", "pie", "codel", "red")
+                for kind in ("fq-codel", "pie", "codel", "red", "dualpi2")
             ),
             0.6,
             quick=2,
@@ -405,7 +405,10 @@ QUESTIONS = {
             "four flows",
             scenarios.queue,
             measures.queue_p99_s,
-            tuple(replace(ONE, special=kind, buffer="4bdp") for kind in ("pie", "codel", "red")),
+            tuple(
+                replace(ONE, special=kind, buffer="4bdp")
+                for kind in ("pie", "codel", "red", "dualpi2")
+            ),
             "more",
             0.1,
             "ms",
@@ -418,7 +421,7 @@ QUESTIONS = {
             measures.queue_in_rtts,
             tuple(
                 replace(ONE, special=f"{kind} that marks", buffer="4bdp")
-                for kind in ("codel", "pie", "fq-codel")
+                for kind in ("codel", "pie", "fq-codel", "dualpi2")
             ),
             "more",
             1.0,
@@ -432,7 +435,7 @@ QUESTIONS = {
             measures.queue_in_rtts,
             tuple(
                 replace(ONE, special=f"{kind} that marks", buffer="4bdp")
-                for kind in ("codel", "pie")
+                for kind in ("codel", "pie", "dualpi2")
             ),
             "more",
             1.0,

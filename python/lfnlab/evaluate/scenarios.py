@@ -150,7 +150,8 @@ def talk(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
 def queue(who: Subject, place: Place, _: Subject, *, ecn: bool = False) -> Sequence[Scenario]:
     """A flow at a queue of the kind that the place names."""
     kind: Any = place.special.partition(" ")[0]
-    queue = Queue(kind=kind, size=place.buffer, ecn=ecn or None)
+    # DualPI2 marks without being told to.
+    queue = Queue(kind=kind, size=place.buffer, ecn=(ecn and kind != "dualpi2") or None)
     return [who.flow(link(place.empty(), queue=queue), start=START, ecn=ecn or None)]
 
 

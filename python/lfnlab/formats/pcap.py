@@ -15,7 +15,7 @@ The table ``packets`` of a run has one row for each packet at each point of a li
     bytes           u32   on the wire
     payload_bytes   u32
     flags           u8    1 retransmission, 2 CE, 4 ECE, 8 CWR, 16 last segment (FIN), 32 it leaves
-                          its host: it arrives at the first link of its route, 64 ECT(1)
+                          its host: it arrives at the first link of its route, 64 ECT(1), 128 AE
     sack1_start ... sack3_end  u64  segments, the end excluded; null without block
 
 A view is that of a host or of a link's queue. A host sees what it sends at the time when it sends
@@ -27,15 +27,16 @@ added. Each flow has its own pair of hosts. A flow without a recorded SYN gets a
 first packet, with the window scale; of a sender that is seen from the start, a round-trip time
 earlier. Packets have timestamps if they have room for them. Windows are 1 GiB, so they never limit.
 Packets are cut after their headers, those of UDT after two words. Their original length is that of
-the simulated packet, except that SACK blocks lengthen an ACK, as on a real link. Time begins at
-``BEGIN_S``, since tools read 0 as no time.
+the simulated packet, except that SACK blocks lengthen an ACK, as on a real link. AccECN's option is
+not recorded: an ACK that has one has NOPs in its place. Time begins at ``BEGIN_S``, since tools
+read 0 as no time.
 
 The link type is Ethernet where packets have 14 bytes of framing (today's Linux) and raw IPv4 where
 they have none (the papers' ns-2). Each link is an interface.
 
 Formats: pcapng (IETF draft-ietf-opsawg-pcapng: section header, interface description, enhanced
-packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 3168 and 9331
-(ECN).
+packet), RFC 791, RFC 9293, RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 3168, 9331 and
+9768 (ECN).
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from lfnlab import _core
 from lfnlab.errors import UsageError
 from lfnlab.formats.views import (
     ACK,
+    AE,
     BEGIN_S,
     CE,
     CWR,
@@ -102,6 +104,7 @@ COLUMNS = (
     "sack3_end",
 )
 _ETHERNET, _IP, _TCP, _TIMESTAMPS = 14, 20, 20, 12
+_ACCECN = 8  # AccECN's option with two counters
 _LINKTYPE_ETHERNET, _LINKTYPE_RAW = 1, 101
 _FIN, _SYN_BIT, _ACK_BIT, _ECE_BIT, _CWR_BIT = 0x01, 0x02, 0x10, 0x40, 0x80
 _PORT_FROM, _PORT_TO = 49152, 9  # RFC 863: discard
@@ -139,6 +142,7 @@ _ROW = np.dtype(
         ("sack_permitted", "u1", 4),
         ("timestamps_head", "u1", 4),
         ("timestamps", ">u4", 2),
+        ("accecn", "u1", _ACCECN),
         ("sack_head", "u1", 4),
         ("sack1", ">u4", 2),
         ("sack2", ">u4", 2),
@@ -281,7 +285,7 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
     figures = packets.group_by("flow").agg(
         mss=own.max().fill_null(1),
         full=pl.when(number.max() > 0).then(own.max()).otherwise(most),
-        ecn=(pl.col("flags") & (CE | ECE | CWR | ECT1) > 0).any(),
+        ecn=(pl.col("flags") & (CE | ECE | CWR | ECT1 | AE) > 0).any(),
         fin=(data & (pl.col("flags") & LAST > 0)).any(),
         end=number.max().cast(pl.Int64) + 1,
         end_payload=own.filter(number == number.max()).max(),
@@ -292,7 +296,10 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _layout(seen: pl.DataFrame) -> tuple[int, int]:
-    """Bytes of framing, and of IP and TCP headers without SACK: all packets have the same."""
+    """Bytes of framing, and of IP and TCP headers, which all packets have alike.
+
+    SACK blocks and AccECN's option are not counted.
+    """
     tcp = seen.filter((pl.col("kind") < UDP) & (pl.col("shake") == NO_SHAKE))
     udt = seen.filter(pl.col("kind") > UDP)
     if tcp.height == 0 and udt.height > 0:
@@ -305,7 +312,7 @@ def _layout(seen: pl.DataFrame) -> tuple[int, int]:
     sizes = (tcp["bytes"].cast(pl.Int64) - tcp["payload_bytes"]).unique().sort().to_list()
     for framing in (0, _ETHERNET):
         for headers in (_IP + _TCP, _IP + _TCP + _TIMESTAMPS):
-            if sizes == [framing + headers]:
+            if set(sizes) <= {framing + headers, framing + headers + _ACCECN}:
                 return framing, headers
     raise UsageError(
         f"packets: bytes - payload_bytes is {', '.join(str(size) for size in sizes)}; allowed: one "
@@ -360,12 +367,13 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
         for i in (1, 2, 3)
     ]
     sacks = sum(block.astype(np.int64) for block in blocks)
+    counted = tcp & ~syn & (p.bytes - p.payload_bytes == framing + headers + _ACCECN)
     comment = (p.flags & RETRANSMISSION) + 2 * p.dropped
 
     # With timestamps, "SACK permitted" stands in the place of their two NOPs, as in Linux.
     apart = syn & ~timestamps
     options = 8 * syn + 4 * apart + 12 * timestamps + (4 + 8 * sacks) * (sacks > 0)
-    header = _IP + np.where(udp, 8 + 8 * udt, _TCP + options)
+    header = _IP + np.where(udp, 8 + 8 * udt, _TCP + options + _ACCECN * counted)
     total = np.where(udp, p.bytes - framing, header + p.payload_bytes)
     if total.size and int(total.max()) > 0xFFFF:
         raise UsageError(f"packets: {int(total.max())} bytes are more than an IPv4 packet holds")
@@ -390,6 +398,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     control = p.kind == UDT_CONTROL
     rows["udt"][:, 0] = np.where(control, p.seq >> 32 | 1 << 31, p.seq & 0x7FFFFFFF) * udt
     rows["udt"][:, 1] = np.where(control, p.seq & 0xFFFFFFFF, _UDT_MESSAGE) * udt
+    rows["accecn"] = counted[:, None]  # NOPs
     # Both checksums count the payload as zeros: it is cut off.
     _fill_checksums(rows, udp, total)
 
@@ -414,6 +423,7 @@ def _blocks(chunk: pl.DataFrame, links: Sequence[str], framing: int, headers: in
     only(syn, "syn_options")
     only(apart, "sack_permitted")
     only(timestamps, "timestamps_head", "timestamps")
+    only(counted, "accecn")
     only(sacks > 0, "sack_head")
     for i, block in enumerate(blocks):
         only(block, f"sack{i + 1}")
@@ -474,15 +484,18 @@ def _fill_tcp(
     rows["seq"] = np.where(ack, np.where(shake == SYN_ACK, 0, one), sent)
     acked = np.where(shake == SYN, 0, one)
     rows["ack"] = np.where(ack, number(p.seq), acked)
-    rows["offset"] = np.where(udp, 0, length // 4 << 4)
+    # RFC 9768, section 3.1: AE is the bit beside the offset.
+    rows["offset"] = np.where(udp, 0, length // 4 << 4 | (p.flags & AE > 0))
     recorded = shake == NO_SHAKE
     bits = np.where(shake == SYN, _SYN_BIT, _ACK_BIT | np.where(shake == SYN_ACK, _SYN_BIT, 0))
     bits |= np.where(recorded & ~ack & (p.flags & LAST > 0), _FIN, 0)
-    bits |= np.where(recorded & (p.flags & ECE > 0), _ECE_BIT, 0)
-    bits |= np.where(recorded & (p.flags & CWR > 0), _CWR_BIT, 0)
-    # RFC 3168, section 6.1.1: a SYN with both asks for ECN, a SYN-ACK with ECE agrees.
-    bits |= np.where((p.ecn > 0) & (shake == SYN), _ECE_BIT | _CWR_BIT, 0)
-    bits |= np.where((p.ecn > 0) & (shake == SYN_ACK), _ECE_BIT, 0)
+    told = p.flags & (AE | CWR | ECE) > 0
+    bits |= np.where(p.flags & ECE > 0, _ECE_BIT, 0)
+    bits |= np.where(p.flags & CWR > 0, _CWR_BIT, 0)
+    # RFC 3168, section 6.1.1: a SYN with both asks for ECN, a SYN-ACK with ECE agrees. Those of
+    # AccECN are recorded.
+    bits |= np.where((p.ecn > 0) & ~told & (shake == SYN), _ECE_BIT | _CWR_BIT, 0)
+    bits |= np.where((p.ecn > 0) & ~told & (shake == SYN_ACK), _ECE_BIT, 0)
     rows["bits"] = bits
     # The smallest scale that the window needs: what is below a unit of it is lost.
     fits = np.maximum(p.window, 1)[:, None] >> np.arange(_SCALE + 1) <= 0xFFFF

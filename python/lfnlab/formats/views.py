@@ -15,7 +15,7 @@ BEGIN_S = 1
 
 ARRIVED, DROPPED, LEFT, RECEIVED = 0, 1, 2, 3
 DATA, ACK, UDP, UDT_DATA, UDT_CONTROL = range(5)
-RETRANSMISSION, CE, ECE, CWR, LAST, LEAVES, ECT1 = 1, 2, 4, 8, 16, 32, 64
+RETRANSMISSION, CE, ECE, CWR, LAST, LEAVES, ECT1, AE = 1, 2, 4, 8, 16, 32, 64, 128
 # By what a packet is known.
 SAME = ("flow", "kind", "shake", "direction", "seq")
 # Column `shake`: which packet of a handshake, if of any. In the table they are kinds of their own.

@@ -174,6 +174,17 @@ class LinkSummary(TypedDict):
     """
 
 
+class Marks(TypedDict):
+    """Packets with CE of a flow with AccECN, whole run."""
+
+    arrived: int
+    """Those that arrived."""
+    told: int
+    """Those that ACKs told the sender of; under "counter" more, where lost ACKs leave only the
+    count modulo 8.
+    """
+
+
 class Frames(TypedDict):
     """Frames of constant rate: packets of UDP, or segments that an application writes. Those
     whose deadline lies between the warm-up and the end of the run.
@@ -276,6 +287,8 @@ class FlowSummary(TypedDict):
     """
     frames: NotRequired[Frames | None]
     """Segments of its application with a deadline; absent without."""
+    marks: NotRequired[Marks | None]
+    """Marks as both ends counted them; absent unless they agreed on AccECN."""
     tripped_s: NotRequired[float | None]
     """When a circuit breaker ended it; absent if none did."""
 

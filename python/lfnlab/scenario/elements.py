@@ -598,6 +598,13 @@ class Flow:
     sender has reduced its window (RFC 3168); with a law of family ecn it marks the ACK of
     each marked segment (RFC 8257). Default false, with a law of family ecn true.
     """
+    accecn: Literal["off", "counter", "option"] | None = None
+    """AccECN (RFC 9768): the receiver counts marks in place of the echo. "counter" tells the
+    count modulo 8 in each ACK, "option" also payload by ECN field, in 8 bytes of each ACK,
+    through which the sender finds a path that erases marks. Both ends ask for it in the
+    handshake. Needs ``ecn``; not with ``misbehaves``, nor under laws for routers. Default
+    "off", with the law prague "option".
+    """
     l4s: bool | None = None
     """Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs
     ``ecn``, and a law that answers the extent of marks; others would take more than their
@@ -1009,6 +1016,7 @@ class FlowSettings(TypedDict, total=False):
     delayed_ack: bool
     sack: bool
     ecn: bool
+    accecn: Literal["off", "counter", "option"]
     l4s: bool
     burst: str
     application: Application

@@ -38,8 +38,12 @@ def run(scenario: Scenario, tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize("rate", ["40Mbit/s", "200Mbit/s"])
-def test_alone_it_fills_the_link_with_a_short_queue(rate: str, tmp_path: Path) -> None:
-    link = run(path(DUAL, rate=rate).flow("prague"), tmp_path).summary["links"][0]
+@pytest.mark.parametrize("law", ["prague", "prague:steady"])
+def test_alone_it_fills_the_link_with_a_short_queue(law: str, rate: str, tmp_path: Path) -> None:
+    summary = run(path(DUAL, rate=rate).flow(law), tmp_path).summary
+    link, marks = summary["links"][0], summary["flows"][0]["marks"]
+    # AccECN: what arrives is what the sender is told of, up to the ACKs under way.
+    assert 0 <= marks["arrived"] - marks["told"] < 50
     l4s = link["classes"]["l4s"]
     assert link["utilization"] > 0.97
     assert l4s["p99_queue_s"] < 2e-3
@@ -57,7 +61,10 @@ def test_beside_cubic_both_have_their_own_delay(tmp_path: Path) -> None:
     assert 0.35 < prague / (prague + cubic) < 0.67
 
 
-@pytest.mark.parametrize(("law", "low", "high"), [("prague:linux", 0.6, 1.5), ("dctcp", 3, 100)])
+@pytest.mark.parametrize(
+    ("law", "low", "high"),
+    [("prague:linux", 0.6, 1.5), ("prague:steady", 0.6, 1.5), ("dctcp", 3, 100)],
+)
 def test_below_25_ms_the_rtt_hardly_counts(
     law: str, low: float, high: float, tmp_path: Path
 ) -> None:
@@ -102,6 +109,12 @@ def test_data_are_ect1(law: str, settings: dict[str, bool], ect1: bool, tmp_path
     data = rows.filter(rows["kind"] == 0)
     assert data.height > 100
     assert ((data["flags"] & ECT1) > 0).to_list() == [ect1] * data.height
+
+
+def test_without_accecn_marks_come_back_as_echoes(tmp_path: Path) -> None:
+    by_echo = run(path(DUAL, duration="9s").flow("prague", accecn="off"), tmp_path).summary
+    assert "marks" not in by_echo["flows"][0]
+    assert by_echo["links"][0]["classes"]["l4s"]["marks"] > 10
 
 
 def test_ect1_needs_ecn(tmp_path: Path) -> None:

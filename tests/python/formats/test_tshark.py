@@ -297,6 +297,28 @@ def test_ect1_is_shown_and_a_mark_replaces_it(tmp_path: Path) -> None:
     assert lines == [["1"], ["3"], ["1"]]
 
 
+def test_accecn_is_shown(tmp_path: Path) -> None:
+    """RFC 9768: the handshake, counters from 5 on, and ACKs as long as they were simulated."""
+    run = captured(
+        tmp_path / "run",
+        traced(law="prague").replace("queue = {", 'queue = { kind = "dualpi2",'),
+    )
+    file = tmp_path / "trace.pcapng"
+    pcap.write_pcapng(file, pcap.recorded(run).filter(pl.col("flow") == 1), view="sender")
+    assert shark(file, "frame.number", where="_ws.malformed || ip.checksum.status != 1") == []
+    asked = ("tcp.flags.ae", "tcp.flags.cwr", "tcp.flags.ece", "frame.len")
+    # The option of the SYN-ACK is not written.
+    assert shark(file, *asked, where="tcp.flags.syn == 1") == [
+        ["1", "1", "1", "74"],
+        ["0", "1", "0", "74"],
+    ]
+    counts = shark(file, "tcp.flags.ace", "frame.len", "tcp.srcport", where="tcp.flags.syn == 0")
+    assert counts[0][:1] == ["2"]
+    acks = [(ace, length) for ace, length, port in counts if port == "9"]
+    assert acks[0] == ("5", "74")
+    assert {ace for ace, _ in acks} == set("01234567")
+
+
 def test_udp_datagrams(tmp_path: Path) -> None:
     trace = Trace(headers=42, payload=1000)
     for i in range(20):

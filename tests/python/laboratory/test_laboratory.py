@@ -171,7 +171,7 @@ def test_errors_are_those_of_the_command(lab: Page, file: Path, tmp_path: Path) 
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_lesson_at_every_width(file: Path, width: int, height: int, dark: bool) -> None:
     with Page(width, height, dark=dark) as shown:
-        for number in range(1, 7):
+        for number in range(1, 8):
             go(shown, file, f"lesson={number}")
             assert [said["error"] for said in reports(shown)] == ["", ""]
             badges = "[...document.querySelectorAll('.badge')].map(b => b.disabled)"

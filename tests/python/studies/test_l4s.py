@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import polars as pl
-from studies.l4s import RATES_MBIT, RTTS_MS, SEEDS, STUDY, page
+from studies import l4s_paths
+from studies.l4s import RATES_MBIT, RTTS_MS, SEEDS, STUDY, fair_cells, page, with_causes
 
 
 def test_the_page_is_of_the_committed_table() -> None:
@@ -11,6 +12,29 @@ def test_the_page_is_of_the_committed_table() -> None:
     laws = len(STUDY.laws)
     assert table.height == laws * len(RATES_MBIT) * len(RTTS_MS) * SEEDS
     assert STUDY.answer.read_text(encoding="utf-8") == page(table, stamp)
+
+
+def test_half_of_the_link_in_nearly_all_cells() -> None:
+    table, _ = STUDY.committed()
+    fair = {law: fair_cells(table.filter(pl.col("law") == law)) for law in table["law"].unique()}
+    assert fair["prague echo"] <= fair["prague"] < 23 <= fair["prague:steady"]
+
+
+def test_the_window_of_steady_is_nearer_to_the_formula() -> None:
+    # 2 (1 - p)/p, where a window has more than a few packets and p swings.
+    table, _ = STUDY.committed()
+    rows = with_causes(table).filter(pl.col("rate_mbit") >= 40, pl.col("rtt_ms") >= 20)
+    draft, steady = (
+        rows.filter(pl.col("law") == law).sort("rate_mbit", "rtt_ms")["product"]
+        for law in ("prague", "prague:steady")
+    )
+    assert ((steady - 2).abs() < (draft - 2).abs()).all()
+
+
+def test_the_page_of_other_paths_is_of_its_table() -> None:
+    table, stamp = l4s_paths.STUDY.committed()
+    assert table.height == len(l4s_paths.LAWS) * len(l4s_paths.PLACES)
+    assert l4s_paths.STUDY.answer.read_text(encoding="utf-8") == l4s_paths.page(table, stamp)
 
 
 def test_the_queue_of_l4s_is_short_and_the_link_full() -> None:

@@ -2,6 +2,7 @@
 
 use lfn_keys::{keys, one_of, words, Each, Name, Packets, PerFlow, Spread, Wrong, DELAY_MAX, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
+use lfn_sim::accurate::AccEcn;
 use lfn_sim::breaker::Breaker;
 use lfn_sim::config::LinkId;
 use lfn_sim::misbehaving::Misbehaviour;
@@ -124,6 +125,11 @@ keys! {
         /// (RFC 3168); with a law of family ecn it marks the ACK of each marked segment (RFC 8257). Default false,
         /// with a law of family ecn true.
         ecn: bool = false;
+        /// AccECN (RFC 9768): the receiver counts marks in place of the echo. "counter" tells the count modulo 8 in each
+        /// ACK, "option" also payload by ECN field, in 8 bytes of each ACK, through which the sender finds a path that
+        /// erases marks. Both ends ask for it in the handshake. Needs `ecn`; not with `misbehaves`, nor under laws for
+        /// routers. Default "off", with the law prague "option".
+        accecn: AccEcn = AccEcn::Off;
         /// Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs `ecn`, and a law that
         /// answers the extent of marks; others would take more than their share. Default: false,
         /// with the law prague true.

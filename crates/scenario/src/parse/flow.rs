@@ -4,6 +4,7 @@ use lfn_header::Protocol;
 use lfn_keys::{names, PerFlow, Spread, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::RouterConfig;
+use lfn_sim::accurate::AccEcn;
 use lfn_sim::config::LinkId;
 use lfn_sim::misbehaving::Misbehaviour;
 use lfn_udt::{ControlError, ControlSpec, MIN_MSS_BYTES};
@@ -165,6 +166,7 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         delayed_ack,
         ecn: law.family() == Some("ecn"),
         l4s: law.is_l4s(),
+        accecn: if law.is_l4s() && compat == Compat::Linux { AccEcn::Option } else { AccEcn::Off },
         pacing: for_routers,
         ..Tcp::default()
     };
@@ -175,6 +177,7 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
     if tcp.l4s && !tcp.ecn {
         return Err(table.error("l4s", "ECT(1) of a flow without ECN", "allowed: with ecn = true"));
     }
+    check_accecn(table, &mut tcp, law)?;
     let slow_start = tcp.slow_start.0;
     if (slow_start == SlowStartKind::None) != own_start {
         let allowed = if own_start {
@@ -214,6 +217,27 @@ fn check_burst(table: &Table, tcp: &Tcp, payload: u32, law_paces: bool) -> Resul
         return Ok(());
     };
     Err(table.error("burst", found, hint))
+}
+
+/// AccECN is for flows with ECN whose ends keep the rules. A default gives way.
+fn check_accecn(table: &Table, tcp: &mut Tcp, law: &LawSpec) -> Result<(), ScenarioError> {
+    if !tcp.accecn.is_on() {
+        return Ok(());
+    }
+    let (found, hint) = if !tcp.ecn {
+        ("AccECN of a flow without ECN".to_string(), "allowed: with ecn = true")
+    } else if law.header().is_some() {
+        (format!("found with law {law}"), "allowed: with a law that is not for routers")
+    } else if tcp.misbehaves.is_some() {
+        ("found beside misbehaves".into(), "allowed: with a receiver that keeps the rules")
+    } else {
+        return Ok(());
+    };
+    if table.get("accecn").is_some() {
+        return Err(table.error("accecn", found, hint));
+    }
+    tcp.accecn = AccEcn::Off;
+    Ok(())
 }
 
 /// A receiver misbehaves where that means something.

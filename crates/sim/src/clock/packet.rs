@@ -25,6 +25,9 @@ const BLOCKS: u8 = 3 << 4;
 /// Which retransmission a data packet is, or an ACK echoes.
 const COPY_SHIFT: u32 = 6;
 
+/// SACK blocks beside timestamps and AccECN's option with two counters (RFC 9768 section 3.2.3.3).
+const BLOCKS_BESIDE_OPTION: usize = 2;
+
 /// Room for the SACK blocks of an ACK; its blocks come first.
 pub(crate) type Blocks = [Range; SACK_BLOCKS];
 
@@ -257,6 +260,17 @@ impl Packet {
     #[inline(always)]
     pub fn of_ack(flow: FlowId, ack: &Acknowledgement) -> Packet {
         Packet::new(flow, ack.flags.bits(), ack.cumulative)
+    }
+
+    /// The ACK, with the flag that it brings AccECN's feedback if `header` is that. Beside the option there is room for two
+    /// SACK blocks only.
+    #[must_use]
+    pub fn with_feedback(self, header: &Header) -> Packet {
+        let Header::Accurate(feedback) = header else { return self };
+        let flags = AckFlags::from_bits(self.flags()).with(AckFlags::ECE, true);
+        let most = if feedback.counted_bytes.is_some() { BLOCKS_BESIDE_OPTION } else { SACK_BLOCKS };
+        let flags = flags.with_blocks(flags.blocks().min(most));
+        Packet((self.0 & !(0xff << 32)) | (u64::from(flags.bits()) << 32))
     }
 
     /// Fills `ack`, except its SACK blocks. `near` is a segment number less than 2^31 away.

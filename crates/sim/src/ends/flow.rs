@@ -1,5 +1,6 @@
 //! A flow inside the engine: sender, receiver, and the lines between them.
 
+pub(crate) mod accurate;
 mod misbehaving;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use lfn_path::Ecn;
 use lfn_tcp::{Acknowledgement, Receiver, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 
+use crate::accurate::Counting;
 use crate::application::Application;
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, LinkId, RouteId};
@@ -90,8 +92,10 @@ pub(crate) struct Path {
     pub protocol: Option<Protocol>,
     /// How its receiver breaks the rules.
     pub misbehaves: Option<Misbehaviour>,
-    /// Its receiver has more to do than acknowledge: one of both.
+    /// Its receiver has more to do than acknowledge: one of both, or to count marks.
     pub is_special: bool,
+    /// A link erases the ECN field of its data.
+    pub bleached: bool,
     /// The flow's own links at the receiver's end.
     pub forward_access: Time,
     /// The flow's own links at the sender's end.
@@ -118,6 +122,8 @@ pub(crate) struct Heard {
     moved_by_copy: Time,
     /// Arrival of the last new segment, at a receiver that acknowledges segments before they arrive.
     new_at: Time,
+    /// Counters of marks, of a receiver with AccECN.
+    counting: Option<Counting>,
 }
 
 /// A TCP flow: both ends and the state between them, in order of use. An ordinary ACK touches one cache line and the
@@ -154,8 +160,8 @@ const _: () = assert!(std::mem::offset_of!(Flow, sender) == 64);
 // 17 cache lines: with 10,000 flows each further one costs time.
 const _: () = assert!(size_of::<Flow>() <= 1088);
 
-fn take_header(heard: &mut Option<Box<Heard>>) -> Header {
-    heard.as_mut().map_or(Header::None, |heard| std::mem::take(&mut heard.header))
+fn take_header(heard: &mut Option<Box<Heard>>, at: Time) -> Header {
+    heard.as_mut().map_or(Header::None, |heard| heard.header_of_ack(at))
 }
 
 /// Segments that a new flow has to send; a slow application writes them one by one.
@@ -208,7 +214,8 @@ impl Path {
             lines,
             protocol,
             misbehaves,
-            is_special: protocol.is_some() || misbehaves.is_some(),
+            is_special: protocol.is_some() || misbehaves.is_some() || config.accecn.is_on(),
+            bleached: false,
             forward_access,
             return_access: access - forward_access,
         }
@@ -275,6 +282,9 @@ impl Flow {
         self.ecn = [config.ecn_field(false), config.ecn_field(true)];
         if let Some(heard) = &mut self.heard {
             **heard = Heard::default();
+        }
+        if let Some(counting) = Counting::of(config.accecn) {
+            self.heard.get_or_insert_default().counting = Some(counting);
         }
         if let Some(task) = &mut self.task {
             **task = Task::default();
@@ -354,7 +364,7 @@ impl Flow {
 
     /// The header for the receiver's next ACK, once.
     pub fn take_header(&mut self) -> Header {
-        take_header(&mut self.heard)
+        self.heard.as_mut().map_or(Header::None, |heard| std::mem::take(&mut heard.header))
     }
 
     /// Adds a message to a connection after all messages before it have arrived. If the segment that was last before
@@ -524,8 +534,7 @@ impl Flow {
         let sent = match self.receiver.on_plain_segment(at, segment) {
             Some(at_once) if at_once || urgent => {
                 let ack = self.receiver.next_ack(at);
-                let header = self.take_header();
-                let extras = Extras { blocks: ack.sack, header };
+                let extras = Extras { blocks: ack.sack, header: self.take_header() };
                 let (line, at) = (self.legs.ack_line, at + self.legs.ack_shift);
                 scheduler.push(line, at, Packet::of_ack(id, &ack), Some(&extras));
                 self.acknowledged(1, id, scheduler)
@@ -587,8 +596,9 @@ impl Flow {
         let mut sent = 0;
         what(&mut self.receiver, &mut |ack: &Acknowledgement| {
             sent += 1;
-            let extras = Extras { blocks: ack.sack, header: take_header(heard) };
-            scheduler.push(line, ack.at + shift, Packet::of_ack(id, ack), Some(&extras));
+            let extras = Extras { blocks: ack.sack, header: take_header(heard, ack.at) };
+            let packet = Packet::of_ack(id, ack).with_feedback(&extras.header);
+            scheduler.push(line, ack.at + shift, packet, Some(&extras));
         });
         self.acknowledged(sent, id, scheduler)
     }

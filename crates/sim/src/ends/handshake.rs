@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use lfn_header::Header;
 use lfn_path::Ecn;
+use lfn_tcp::accecn::{Ace, Client, Mode, Server};
 use lfn_tcp::wheel;
 use lfn_units::Time;
 
+use super::flow::accurate::feedback;
 use super::flow::Flow;
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, RouteId};
@@ -41,6 +43,8 @@ struct Opening {
     syn_acks: u32,
     /// The SYN that the receiver saw first.
     stamp_ms: Option<u32>,
+    /// Both ends as they negotiate AccECN, of a flow that asks for it.
+    accurate: Option<(Client, Server)>,
 }
 
 impl Opening {
@@ -74,6 +78,10 @@ impl Handshakes {
             syn_ack_again: Time::NEVER,
             syn_acks: 0,
             stamp_ms: None,
+            // All packets of a handshake are Not-ECT.
+            accurate: flow.counting().map(|_| {
+                (Client::new(Mode::Accurate, Ecn::NotEct), Server::new(Mode::Accurate, Ecn::NotEct))
+            }),
         };
         self.opening.insert(id, opening);
         self.on_syn_timer(scheduler, id, flow);
@@ -105,7 +113,10 @@ impl Handshakes {
         opening.syns += 1;
         opening.syn_again = opening.after(now, doublings);
         scheduler.schedule(opening.syn_again, Kind::Syn, id.index());
-        let header = flow.header();
+        let header = match &mut opening.accurate {
+            Some((client, _)) => feedback(client.syn(), None, now),
+            None => flow.header(),
+        };
         self.send(scheduler, flow, Class::Syn, Packet::of_syn(id, as_ms(now)), header);
     }
 
@@ -130,7 +141,13 @@ impl Handshakes {
         opening.syn_acks += 1;
         scheduler.schedule(opening.syn_ack_again, Kind::SynAck, id.index());
         let packet = Packet::of_syn(id, u64::from(opening.stamp_ms.unwrap_or_default()));
-        let header = flow.take_header();
+        let header = match (&mut opening.accurate, flow.counting()) {
+            (Some((_, server)), counting) => {
+                let counting = counting.filter(|counting| counting.option && server.may_send_option());
+                feedback(server.syn_ack(), counting.map(|counting| &counting.received), scheduler.now)
+            }
+            (None, _) => flow.take_header(),
+        };
         self.send(scheduler, flow, Class::SynAck, packet, header);
     }
 
@@ -181,7 +198,13 @@ impl Handshakes {
         }
         let Some(opening) = self.opening.get_mut(&id) else { return };
         opening.stamp_ms.get_or_insert(packet.stamp_ms());
-        flow.keep_header(header);
+        match (&mut opening.accurate, header) {
+            // A mix of requests would need a reset; the client here makes none.
+            (Some((_, server)), Header::Accurate(asked)) => {
+                let _mode = server.on_syn(Ace::from_bits(asked.ace), Ecn::NotEct);
+            }
+            _ => flow.keep_header(header),
+        }
         self.send_syn_ack(scheduler, id, flow);
     }
 
@@ -200,7 +223,11 @@ impl Handshakes {
             self.opening.remove(&id);
             return false;
         }
-        self.send(scheduler, flow, Class::Syn, Packet::of_third(id), Header::None);
+        let answer = match header {
+            Header::Accurate(_) => feedback(Ace::of_field(Ecn::NotEct), None, now),
+            _ => Header::None,
+        };
+        self.send(scheduler, flow, Class::Syn, Packet::of_third(id), answer);
         if !self.is_opening(id) {
             return false;
         }
@@ -213,9 +240,18 @@ impl Handshakes {
         }
         // A repeated SYN does not ask for ECN, since some paths drop SYNs that do (RFC 3168 section 6.1.1.1). The receiver
         // answers the SYN that arrived first.
-        if seen_ms != Some(as_ms(first_syn) as u32) {
-            flow.ecn = [Ecn::NotEct; 2];
-            flow.sender.on_ecn_refused();
+        match (&mut opening.accurate, header) {
+            (Some((client, _)), Header::Accurate(told)) => {
+                let verdict = client.on_syn_ack(Ace::from_bits(told.ace));
+                if !verdict.is_ok_and(|verdict| verdict.mode == Mode::Accurate && verdict.sends_ect) {
+                    flow.refuse_accurate();
+                }
+            }
+            _ if seen_ms != Some(as_ms(first_syn) as u32) => {
+                flow.give_up_ecn();
+                flow.sender.on_ecn_refused();
+            }
+            _ => {}
         }
         let echoed_ms = (as_ms(now) as u32).wrapping_sub(packet.stamp_ms()).max(1);
         let rtt = if repeats == 0 { now - first_syn } else { Time::from_ms(u64::from(echoed_ms)) };
@@ -231,7 +267,9 @@ impl Handshakes {
 pub(crate) fn at_queue(flow: &Flow, class: Class, packet: Packet) -> AtQueue {
     let options = if packet.is_third() { 0 } else { SYN_OPTIONS_BYTES };
     let last_leg = flow.path.last_leg(class == Class::Syn);
-    AtQueue { bytes: flow.ack_bytes + options, ecn: Ecn::NotEct, last_leg }
+    // A SYN has no option of AccECN (RFC 9768 section 3.2.3).
+    let counted = if class == Class::Syn && !packet.is_third() { flow.option_bytes() } else { 0 };
+    AtQueue { bytes: flow.ack_bytes + options - counted, ecn: Ecn::NotEct, last_leg }
 }
 
 /// A packet of a handshake of flow `number` as recordings see it.

@@ -264,7 +264,7 @@ impl TcpFlows {
         let mut ack = Acknowledgement::default();
         let flow = &mut self.flows[id.index()];
         let near = flow.sender.una();
-        cx.scheduler.pop_ack(line, near, &mut ack, |header| flow.sender.on_header(now, header));
+        cx.scheduler.pop_ack(line, near, &mut ack, |header| flow.on_header(now, header));
         flow.under_way -= 1;
         self.acks_taken += 1;
         cx.record.acknowledged(now, id, ack.cumulative);
@@ -509,6 +509,7 @@ impl TcpFlows {
         } else if flow.path.is_special {
             match flow.path.misbehaves {
                 Some(how) => flow.receive_misbehaving(at, segment, ce, how, id, scheduler),
+                None if flow.path.protocol.is_none() => flow.receive_counting(at, segment, ce, id, scheduler),
                 None => flow.receive_headed(at, segment, ce, extras.header, id, scheduler),
             }
         } else {

@@ -1,10 +1,11 @@
 //! Recording of packets as they arrive at a link, are dropped there, leave it, and reach the host behind the last
 //! link of their route. It alters nothing: the hash of a run is the same without it.
 
+use lfn_header::Header;
 use lfn_units::Time;
 
 use crate::clock::ids::LinkId;
-use crate::clock::packet::{Blocks, Class, Packet, PacketView};
+use crate::clock::packet::{Class, Extras, Packet, PacketView};
 use crate::config;
 use crate::tables::{PacketClass, PacketRow, PacketTable, Point};
 use crate::traffic::Direction;
@@ -21,6 +22,11 @@ pub(crate) struct Capture {
     /// Rows that there would have been without a limit.
     pub rows: u64,
     table: PacketTable,
+}
+
+/// AccECN's three bits as recorded: 4 ECE, 8 CWR, 128 AE.
+fn ace_flags(ace: u8) -> u8 {
+    (ace & 0b11) << 2 | (ace & 0b100) << 5
 }
 
 impl Capture {
@@ -62,25 +68,25 @@ impl Capture {
         is_first: bool,
         view: &PacketView,
         packet: Packet,
-        blocks: &Blocks,
+        extras: &Extras,
     ) {
-        let recorded = self.record(Point::Arrived, at, link, view, packet, blocks);
+        let recorded = self.record(Point::Arrived, at, link, view, packet, extras);
         if let (true, true, Some(flags)) = (recorded, is_first, self.table.flags.last_mut()) {
             *flags |= LEAVES_HOST;
         }
     }
 
-    pub fn dropped(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
-        self.record(Point::Dropped, at, link, view, packet, blocks);
+    pub fn dropped(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, extras: &Extras) {
+        self.record(Point::Dropped, at, link, view, packet, extras);
     }
 
-    pub fn departs(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
-        self.record(Point::Left, at, link, view, packet, blocks);
+    pub fn departs(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, extras: &Extras) {
+        self.record(Point::Left, at, link, view, packet, extras);
     }
 
     /// A packet reaches its host, behind the last link of its route.
-    pub fn received(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, blocks: &Blocks) {
-        self.record(Point::Received, at, link, view, packet, blocks);
+    pub fn received(&mut self, at: Time, link: LinkId, view: &PacketView, packet: Packet, extras: &Extras) {
+        self.record(Point::Received, at, link, view, packet, extras);
     }
 
     /// Adds a row, if it is wanted and there is room.
@@ -91,7 +97,7 @@ impl Capture {
         link: LinkId,
         view: &PacketView,
         packet: Packet,
-        blocks: &Blocks,
+        extras: &Extras,
     ) -> bool {
         if !self.links[link.index()] || at < self.from || at >= self.to {
             return false;
@@ -100,7 +106,7 @@ impl Capture {
         if self.rows > self.max_rows {
             return false;
         }
-        let blocks = if view.class == Class::Ack { &blocks[..packet.blocks()] } else { &[] };
+        let blocks = if view.class == Class::Ack { &extras.blocks[..packet.blocks()] } else { &[] };
         let block = |n: usize| blocks.get(n).copied().unwrap_or_default();
         let [first, second, third] = [block(0), block(1), block(2)];
         self.table.push(PacketRow {
@@ -122,10 +128,11 @@ impl Capture {
             seq: view.seq,
             bytes: view.bytes,
             payload_bytes: view.payload_bytes,
-            flags: match view.class {
-                Class::Data | Class::UdtData => packet.data_flags() | u8::from(view.l4s) << 6,
-                Class::Ack => packet.ack_flags(),
-                Class::Udp | Class::UdtControl | Class::Syn | Class::SynAck | Class::Datagram => 0,
+            flags: match (view.class, &extras.header) {
+                (Class::Ack | Class::Syn | Class::SynAck, Header::Accurate(told)) => ace_flags(told.ace),
+                (Class::Data | Class::UdtData, _) => packet.data_flags() | u8::from(view.l4s) << 6,
+                (Class::Ack, _) => packet.ack_flags(),
+                (Class::Udp | Class::UdtControl | Class::Syn | Class::SynAck | Class::Datagram, _) => 0,
             },
             sack1_start: first.start,
             sack1_end: first.end,

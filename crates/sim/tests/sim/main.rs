@@ -1,5 +1,6 @@
 //! The simulator from outside. One program for all of these tests: it is built once, and long ones run beside short ones.
 
+mod accurate;
 mod application;
 mod bbr;
 mod breaker;

@@ -72,6 +72,11 @@ impl Received {
         changes || (marked && self.since_ack >= most)
     }
 
+    /// Packets with CE so far, without the start value.
+    pub fn marks(&self) -> u64 {
+        self.cep - CEP
+    }
+
     /// The flags of an ACK that leaves now.
     pub fn acknowledge(&mut self) -> Ace {
         (self.since_ack, self.has_data) = (0, false);
@@ -85,8 +90,13 @@ impl Received {
 
     /// The counters of bytes, as the option carries them.
     pub fn fields(&self) -> Fields {
-        let low = |bytes: u64| Some((bytes % WRAP_BYTES) as u32);
-        Fields { e0b: low(self.e0b_bytes), ceb: low(self.ceb_bytes), e1b: low(self.e1b_bytes) }
+        let [e0b, ceb, e1b] = self.low_bytes().map(Some);
+        Fields { e0b, ceb, e1b }
+    }
+
+    /// The same as numbers: ECT(0), CE, ECT(1).
+    pub fn low_bytes(&self) -> [u32; 3] {
+        [self.e0b_bytes, self.ceb_bytes, self.e1b_bytes].map(|bytes| (bytes % WRAP_BYTES) as u32)
     }
 
     /// Which counters have moved since the start, in the order of [`Fields`].
@@ -106,6 +116,8 @@ pub struct Heard {
     pub acked_bytes: u64,
     /// Its timestamp is newer than any before.
     pub is_newer: bool,
+    /// Its timestamp is older than one before.
+    pub is_older: bool,
 }
 
 /// The sender's copy of the receiver's counters.
@@ -135,44 +147,66 @@ impl Decoder {
         }
     }
 
+    /// Packets with CE so far, without the start value.
+    pub fn marks(&self) -> u64 {
+        self.cep - CEP
+    }
+
+    /// The counters of bytes: ECT(0), CE, ECT(1).
+    pub fn bytes(&self) -> [u64; 3] {
+        [self.e0b_bytes, self.ceb_bytes, self.e1b_bytes]
+    }
+
     /// Packets with CE that an ACK tells of. Of an ACK that was overtaken nothing counts: it acknowledges nothing new, and
-    /// no newer time.
+    /// no newer time. SACK blocks of one may be new, for which the ACKs that overtook it had no room; its timestamp or its
+    /// counters are older then.
     pub fn on_ack(&mut self, heard: &Heard, mss_bytes: u32) -> u64 {
-        if heard.acked_bytes == 0 && !heard.is_newer {
+        let brings_nothing = heard.acked_bytes == 0 && !heard.is_newer;
+        if brings_nothing || heard.is_older || heard.fields.is_some_and(|fields| self.is_before(fields)) {
             return 0;
         }
         let marked_bytes = self.count_bytes(heard.fields);
         let least = (u64::from(heard.ace.bits()) + 8 - self.cep % 8) % 8;
-        let packets = heard.acked_bytes / u64::from(mss_bytes.max(1));
-        let safest = safest(packets, least);
         let marked = match marked_bytes {
-            // The fewest that the bytes allow.
+            // The fewest that the bytes allow. Those of copies count too, so that there may be more than packets that are
+            // acknowledged for the first time.
             Some(bytes) => {
                 let packets = bytes.div_ceil(u64::from(mss_bytes.max(1)));
-                (least + packets.saturating_sub(least).div_ceil(8) * 8).min(safest)
+                least + packets.saturating_sub(least).div_ceil(8) * 8
             }
-            None => safest,
+            None => safest(heard.acked_bytes / u64::from(mss_bytes.max(1)), least),
         };
         self.cep += marked;
         marked
+    }
+
+    /// Whether an option is older than one that came before: a counter of it would have grown by half of its range.
+    fn is_before(&self, fields: Fields) -> bool {
+        [(self.e0b_bytes, fields.e0b), (self.ceb_bytes, fields.ceb), (self.e1b_bytes, fields.e1b)]
+            .into_iter()
+            .any(|(counter, field)| field.is_some_and(|field| growth(counter, field) >= WRAP_BYTES / 2))
     }
 
     /// Takes the counters of an option. Returns the bytes with CE since the ACK before, if both had an option.
     fn count_bytes(&mut self, fields: Option<Fields>) -> Option<u64> {
         let had = std::mem::replace(&mut self.had_option, fields.is_some());
         let fields = fields?;
-        let growth = |counter: &mut u64, field: Option<u32>| {
-            let field = field?;
-            let grown = (u64::from(field) + WRAP_BYTES - *counter % WRAP_BYTES) % WRAP_BYTES;
+        let grow = |counter: &mut u64, field: Option<u32>| {
+            let grown = growth(*counter, field?);
             *counter += grown;
             Some(grown)
         };
-        growth(&mut self.e0b_bytes, fields.e0b);
-        growth(&mut self.e1b_bytes, fields.e1b);
+        grow(&mut self.e0b_bytes, fields.e0b);
+        grow(&mut self.e1b_bytes, fields.e1b);
         // A counter is left out only while it has never moved.
-        let marked = growth(&mut self.ceb_bytes, fields.ceb).unwrap_or(0);
+        let marked = grow(&mut self.ceb_bytes, fields.ceb).unwrap_or(0);
         had.then_some(marked)
     }
+}
+
+/// By how much a counter has grown, of which `field` has the lowest 24 bits.
+fn growth(counter_bytes: u64, field: u32) -> u64 {
+    (u64::from(field) + WRAP_BYTES - counter_bytes % WRAP_BYTES) % WRAP_BYTES
 }
 
 /// The most marks that three bits allow among so many packets; what the bits say at least, if that is more, since control

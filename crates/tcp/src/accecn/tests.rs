@@ -196,6 +196,7 @@ fn the_safest_guess() {
             fields: Some(Fields { e0b: Some(1), ceb: Some(ceb), e1b: Some(1) }),
             acked_bytes: packets * u64::from(MSS),
             is_newer: true,
+            ..Heard::default()
         };
         assert_eq!(decoder.on_ack(&heard, MSS), wanted);
     }
@@ -215,13 +216,30 @@ fn three_bits_wrap() {
     assert_eq!(decoder, Decoder::new(false));
 }
 
+/// Within one tick of the timestamps' clock only the option tells which ACK is older.
+#[test]
+fn an_option_from_before_counts_nothing() {
+    let mut decoder = Decoder::new(false);
+    let told = |ace_bits, e1b| Heard {
+        ace: ace(ace_bits),
+        fields: Some(Fields { e0b: Some(1), ceb: Some(0), e1b: Some(e1b) }),
+        acked_bytes: 1460,
+        ..Heard::default()
+    };
+    assert_eq!(decoder.on_ack(&told(5, 2921), MSS), 0);
+    let after = decoder;
+    assert_eq!(decoder.on_ack(&told(4, 1461), MSS), 0);
+    assert_eq!(decoder, after);
+}
+
 /// Appendix A.1.
 #[test]
 fn twenty_four_bits_wrap() {
     let mut decoder = Decoder::new(false);
     decoder.ceb_bytes = 33_554_433;
     let fields = Some(Fields { ceb: Some(1461), ..Fields::default() });
-    decoder.on_ack(&Heard { ace: ace(6), fields, acked_bytes: 1460, is_newer: true }, MSS);
+    decoder
+        .on_ack(&Heard { ace: ace(6), fields, acked_bytes: 1460, is_newer: true, ..Heard::default() }, MSS);
     assert_eq!(decoder.ceb_bytes, 33_555_893);
 }
 
@@ -304,7 +322,7 @@ fn play(arrivals: &[(u8, bool, u8)], with_option: bool) -> (Received, Decoder) {
         let new = covers.saturating_sub(covered);
         covered += new;
         let acked_bytes = new * u64::from(MSS);
-        decoder.on_ack(&Heard { ace, fields, acked_bytes, is_newer: new > 0 }, MSS);
+        decoder.on_ack(&Heard { ace, fields, acked_bytes, is_newer: new > 0, ..Heard::default() }, MSS);
     }
     (received, decoder)
 }

@@ -59,7 +59,7 @@ impl Sender {
                 self.usage = Usage { limited: false, end: self.board.nxt(), most: 0, ..self.usage };
             }
             self.usage.most = self.usage.most.max(self.board.outstanding() as u32);
-            if self.validation.is_some() {
+            if self.rare.is_some() {
                 self.note_last_sent(now);
             }
             // A full send buffer makes samples app-limited, a full receive window does not (as in Linux).

@@ -149,7 +149,7 @@ impl Sender {
         if std::mem::take(&mut self.recovery.restarts) {
             seen.flags |= ACK_RESTART;
         }
-        if ack.flags.has(AckFlags::ECE) && self.config.ecn {
+        if seen.ce > 0 && self.config.ecn {
             self.recovery.undo.keep_window();
         }
         self.check_probe(now, ack);
@@ -170,10 +170,7 @@ impl Sender {
         };
         if begins {
             self.enter_recovery(now, State::Recovery, LossKind::Fast);
-        } else if ack.flags.has(AckFlags::ECE)
-            && self.config.ecn
-            && matches!(self.state, State::Open | State::Disorder)
-        {
+        } else if seen.ce > 0 && self.config.ecn && matches!(self.state, State::Open | State::Disorder) {
             self.enter_recovery(now, State::Cwr, LossKind::Ecn);
         }
         self.state = match (self.state, self.board.sacked_out() > 0) {
@@ -324,7 +321,7 @@ impl Sender {
             self.slow_start.on_loss(&loss, ssthresh, &mut self.control);
             self.report.stats.loss_events += 1;
             self.recovery.prr = Prr::new(cwnd_before.floor());
-            self.send_cwr = self.config.ecn;
+            self.send_cwr = self.tells_reductions();
             if self.config.reduction == Reduction::Immediate {
                 self.control.cwnd = self.control.cwnd.min(self.control.ssthresh);
             }
@@ -345,6 +342,11 @@ impl Sender {
         self.restart_timer(now);
         let event = if kind == LossKind::Ecn { EventKind::Ecn } else { EventKind::FastRetransmit };
         self.record(now, event, cwnd_before);
+    }
+
+    /// Whether the receiver repeats a mark until it is told of a reduction (RFC 3168): not with AccECN.
+    fn tells_reductions(&self) -> bool {
+        self.config.ecn && !self.config.accurate_ecn
     }
 
     pub(super) fn reduce(&mut self, delivered: u64, safe: bool) {
@@ -441,7 +443,7 @@ impl Sender {
         self.board.set_duplicate_acks(if self.config.sack { self.board.sacked_out() } else { 0 });
         self.control.cwnd = Window::whole(self.board.in_flight() + 1);
         // RFC 3168 §6.1.2: a timeout is a reduction too. Otherwise the echo of an older mark would be taken for a new one.
-        self.send_cwr = self.config.ecn;
+        self.send_cwr = self.tells_reductions();
         self.state = State::Loss;
         self.recovery.high_seq = self.board.nxt();
         self.recovery.repair_end = self.recovery.high_seq;

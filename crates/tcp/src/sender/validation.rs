@@ -28,9 +28,8 @@ impl Sender {
     /// The application writes `segments` now. After a pause longer than a timeout the window was halved for each
     /// timeout, down to the initial one (RFC 5681 section 4.1).
     pub fn write_now(&mut self, now: Time, segments: u64) {
-        if let Some(validation) =
-            self.validation.as_deref().copied().filter(|_| self.validates() && self.board.outstanding() == 0)
-        {
+        let validation = self.rare.as_ref().and_then(|rare| rare.validation);
+        if let Some(validation) = validation.filter(|_| self.validates() && self.board.outstanding() == 0) {
             let rto = self.timeout().0.max(1);
             let paused = now.since(validation.last_sent).0;
             if self.board.nxt() > 0 && paused > rto {
@@ -47,7 +46,8 @@ impl Sender {
     #[cold]
     pub(super) fn note_last_sent(&mut self, now: Time) {
         let nxt = self.board.nxt();
-        if let Some(validation) = self.validation.as_mut().filter(|validation| validation.nxt != nxt) {
+        let validation = self.rare.as_mut().and_then(|rare| rare.validation.as_mut());
+        if let Some(validation) = validation.filter(|validation| validation.nxt != nxt) {
             (validation.nxt, validation.last_sent) = (nxt, now);
         }
     }

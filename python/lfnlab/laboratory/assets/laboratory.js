@@ -135,7 +135,7 @@ const laboratory = (() => {
     { key: "buffer", label: "Buffer", kind: "steps", show: (v) => v.replace("bdp", " BDP") },
     { key: "loss", label: "Random loss", kind: "steps" },
     { key: "aqm", label: "Queue", kind: "choice", choices: [
-      ["drop-tail", "drop-tail"], ["drop-head", "drop-head"], ["red", "RED"], ["codel", "CoDel"], ["fq-codel", "FQ-CoDel"], ["pie", "PIE"]] },
+      ["drop-tail", "drop-tail"], ["drop-head", "drop-head"], ["red", "RED"], ["codel", "CoDel"], ["fq-codel", "FQ-CoDel"], ["pie", "PIE"], ["dualpi2", "DualPI2"]] },
     { key: "ecn", label: "ECN: mark, not drop", kind: "check" },
     { key: "second", label: "Second flow", kind: "law", none: "none" },
     { key: "start2", label: "Its start", kind: "steps" },

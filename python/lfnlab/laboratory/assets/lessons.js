@@ -1,5 +1,5 @@
 "use strict";
-// Six lessons. Each sets one or two settings, and its sentences point at places of the curves, found in the run.
+// Seven lessons. Each sets one or two settings, and its sentences point at places of the curves, found in the run.
 // at(report) gives { chart, t, y } or null; bench is 0 for setting A, 1 for B.
 const LESSONS = (() => {
   const BASE = { rate: "100Mbit/s", rtt: "100ms", duration: "30s" };
@@ -101,6 +101,18 @@ const LESSONS = (() => {
         { bench: 0, at: cwnd(1, most, 30, 60), text: "Overload (3): every flow gives up an eighth. Adding and cutting brings the second flow to its share." },
         { bench: 0, at: queue(most, 10, 60), text: "The queue stays almost empty, and nothing is lost." },
         { bench: 1, at: queue(most, 5, 60), text: "Reno learns of the load from losses, so it fills the queue first." },
+      ],
+    },
+    {
+      title: "L4S: two bits, two queues",
+      intro: "Prague says in two bits of each packet that it answers the extent of marks. DualPI2 gives such packets a short queue of their own and marks them early; all others wait in the Classic queue, which drops more rarely.",
+      a: { ...BASE, law: "prague", rtt: "20ms", second: "cubic", start2: "0s", buffer: "8bdp", aqm: "dualpi2", probe: "alpha" },
+      b: { ...BASE, law: "prague", rtt: "20ms", second: "cubic", start2: "0s", buffer: "8bdp", aqm: "codel", ecn: "1" },
+      points: [
+        { bench: 0, at: goodput(0, 20), text: "The queue knows no flows. Prague gets somewhat more than half of the link, since its packets are marked with twice the root of the probability with which CUBIC's are dropped." },
+        { bench: 0, at: queue(most, 15), text: "Nearly all packets that wait are CUBIC's, for 15 ms. Prague's wait less than one." },
+        { bench: 0, at: probe(0, 20), text: "Prague's estimate of the fraction marked, about two percent. At a mark the window falls by half of it, so that two or three marks come in each round trip at any rate." },
+        { bench: 1, at: goodput(0, 20), text: "B is one queue that marks both alike. CUBIC gives up 30 % at a mark, Prague a little, and takes nearly all: never mark ECT(1) like the others." },
       ],
     },
   ];

@@ -22,6 +22,8 @@ impl TcpFlows {
         let shift = ack_shift(flow, network);
         flow.legs.forward_delay = network.link(data_end).delay + flow.path.forward_access;
         flow.legs.ack_shift = shift.unwrap_or(Time::ZERO);
+        flow.path.bleached =
+            network.route(flow.path.route).links.iter().any(|&link| network.link(link).bleaches);
         flow.legs.direct = sends_direct(flow, network).then_some(data_end);
         if flow.role == Role::Reported {
             share_lines(flow, scheduler, [data_end, ack_end], shift.is_none());

@@ -9,7 +9,7 @@ use crate::clock::ids::{FlowId, RouteId};
 use crate::ends::context::Context;
 use crate::ends::flow::{Flow, Role, Task};
 use crate::misbehaving::Misbehaviour;
-use crate::summary::{size_bytes, some_s, Active, FlowSummary};
+use crate::summary::{size_bytes, some_s, Active, FlowSummary, Marks};
 
 /// Sums over flows.
 #[derive(Clone, Copy, Default)]
@@ -140,6 +140,10 @@ impl TcpFlows {
             ended_s: flow.is_finished().then(|| ended.in_s()),
             completion_s: completed.then(|| ended.since(flow.started).in_s()),
             frames: config.application.and_then(|application| application.deadline).map(|_| *frames),
+            marks: flow
+                .counting()
+                .zip(flow.sender.marks_counted())
+                .map(|(counting, told)| Marks { arrived: counting.received.marks(), told }),
             tripped_s: tripped.map(Time::as_s),
         }
     }
