@@ -1,8 +1,8 @@
 //! Congestion controllers that own window and pacing rate in every state, as laws of the simulator.
 //!
 //! `controller.h` describes the calls. [`Controller`] has them in Rust, and [`law`] makes a law of it; [`load`] makes one
-//! of a shared object, or a whole stack, whose calls `stack.h` describes. A shared object is code: it can end the process that loads it. The Python package loads it in a
-//! process of its own.
+//! of a shared object, or a whole stack, whose calls `stack.h` describes. A shared object is code: it can end the process
+//! that loads it. The Python package loads it in a process of its own.
 
 mod interface;
 mod shared;
