@@ -227,11 +227,12 @@ def mixed(runs: Sequence[Planned]) -> list[Planned]:
     """Runs so that every part of them is a fair sample by predicted events.
 
     So the time left is known early: a tenth of a hundred runs takes about a tenth of the time.
-    Among the last ones the longest come first, since one that began last would leave cores idle.
+    Among the last ones the longest come first, since one that began last would leave cores idle; so
+    they do among fewer than ten.
     """
     ordered = sorted(runs, key=lambda run: -run.events)
     places = sorted(range(len(ordered)), key=lambda place: (place * _GOLDEN + 0.5) % 1.0)
-    until = len(places) - len(places) // _LAST
+    until = len(places) - len(places) // _LAST if len(places) >= 10 else 0
     return [ordered[place] for place in (*places[:until], *sorted(places[until:]))]
 
 

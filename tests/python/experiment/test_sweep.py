@@ -563,12 +563,12 @@ class _Recording(Simulator):
         return super().simulate(scenario, *arguments)
 
 
-def test_runs_begin_in_a_mixed_order_and_results_keep_theirs(tmp_path: Path) -> None:
+def test_the_longest_of_few_runs_begin_first_and_results_keep_their_order(tmp_path: Path) -> None:
     base = dumbbell(rate="10Mbit/s", rtt="10ms", buffer="1bdp").flow("reno")
     durations = ["1s", "3s", "2s"]
     backend = _Recording()
     swept = Sweep(base, Design(grid={"duration": durations})).run(
         out=tmp_path, jobs=1, backend=backend
     )
-    assert backend.began == ["2s", "3s", "1s"]
+    assert backend.began == ["3s", "2s", "1s"]
     assert [str(run.scenario.duration) for run in swept.runs] == durations
