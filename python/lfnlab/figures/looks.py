@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -50,6 +52,19 @@ class Look:
         return (0, self.dashes) if self.dashes else "-"
 
 
+_beside: ContextVar[frozenset[str]] = ContextVar("beside", default=frozenset())
+
+
+@contextmanager
+def beside(laws: Iterable[str]) -> Iterator[None]:
+    """Figures made within have the colours that they have beside these laws, drawn or not."""
+    token = _beside.set(frozenset(map(_base, laws)))
+    try:
+        yield
+    finally:
+        _beside.reset(token)
+
+
 def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
     """A look for each series of one figure, no two alike.
 
@@ -64,7 +79,7 @@ def looks(series: Mapping[K, str | None]) -> dict[K, Look]:
     greys = itertools.cycle(GREYS) if current().palette == "grey" else None
     palette = list(GREYS if greys else dict.fromkeys(info.color for info in laws()))
     others = itertools.cycle((info.color, info.marker) for info in laws())
-    inks = _inks({_base(law) for law in series.values() if law is not None})
+    inks = _inks(_beside.get() | {_base(law) for law in series.values() if law is not None})
     for key, law in series.items():
         color, marker = next(others) if law is None else (inks[_base(law)], look(law)[1])
         color = color if greys is None else next(greys)
@@ -79,8 +94,8 @@ def _base(law: str) -> str:
     return law if info is None else info.name
 
 
-def _inks(names: set[str]) -> dict[str, str]:
-    """Colours of the laws of one figure, no two alike."""
+def _inks(names: Set[str]) -> dict[str, str]:
+    """Colours of laws, no two alike."""
     places = {info.name: place for place, info in enumerate(laws())}
     found: dict[str, str] = {}
     taken = sorted({look(name)[0] for name in names})

@@ -353,7 +353,7 @@ def stacked(run: Run, parts: Mapping[str, Sequence[Series]]) -> tuple[Figure, st
         )
     with house_style():
         figure, grid = panels(
-            [panel_title(run), *[""] * (len(parts) - 1)], (5.6, 1.5), 1, 0.7, sharex=True
+            [panel_title(run), *[""] * (len(parts) - 1)], (5.6, 1.5), 1, 0.9, sharex=True
         )
         seen = _draw_traces(grid, drawn, [run] * len(parts))
         for axes, label in zip(grid, parts, strict=True):

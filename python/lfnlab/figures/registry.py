@@ -15,8 +15,10 @@ from lfnlab.errors import UsageError
 from lfnlab.figures import plot
 from lfnlab.figures.columns import bounds, scaled
 from lfnlab.figures.drawing import Drawing
+from lfnlab.figures.looks import beside
 from lfnlab.figures.shapes import means
 from lfnlab.figures.style import PRESETS, Style, applied, finish
+from lfnlab.results.cases import Rows
 from lfnlab.results.runs import origin
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
 
 MOST_TRACED = 12
 """Runs whose traces are drawn in one figure."""
+
+
+def _laws(results: Results) -> set[str]:
+    """The laws of an experiment, whose colours are told apart in all of its figures."""
+    rows = results.cases.rows
+    return set(rows.columns["law"]) if isinstance(rows, Rows) else {row["law"] for row in rows}
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,12 @@ class Means:
             results: the experiment.
             hrefs: where the mark of a case leads to in an SVG.
         """
+        with beside(_laws(results)):
+            return self._drawn(results, hrefs)
+
+    def _drawn(
+        self, results: Results, hrefs: Mapping[Group, str] | None
+    ) -> tuple[Figure, str] | None:
         results = self.grouped(results)
         laws = {row["law"] for row in results.cases.rows} if results.groups else set()
         if len(laws) == 1 and "law" not in results.keys:
@@ -132,7 +146,8 @@ class Traces:
         cases = len(plot.first_seed(results))
         left_out = f"{len(sampled)} of {cases} cases" if len(sampled) < cases else ""
         label, series = plot.in_unit_of_rate(self.label, self.series, sampled)
-        figure, untold = plot.traces(sampled, series, label)
+        with beside(_laws(results)):
+            figure, untold = plot.traces(sampled, series, label)
         return figure, "; ".join(filter(None, [left_out, untold]))
 
     def _is_sampled(self, run: Run) -> bool:
@@ -150,14 +165,15 @@ class OneRun:
     """By the label of the axis."""
     report: bool = False
 
-    def draw(self, _: Results, traced: Sequence[Run]) -> tuple[Figure, str] | None:
+    def draw(self, results: Results, traced: Sequence[Run]) -> tuple[Figure, str] | None:
         """The figure with the name of the run; None without samples."""
         run = traced[0]
         parts = (plot.in_unit_of_rate(label, of, [run]) for label, of in self.parts.items())
         found = {label: drawn for label, of in parts if (drawn := [*of(run)])}
         if not found:
             return None
-        figure, untold = plot.stacked(run, found)
+        with beside(_laws(results)):
+            figure, untold = plot.stacked(run, found)
         says = f"{plot.panel_title(run)}, seed {run.seed}"
         return figure, "; ".join(filter(None, [says, untold]))
 
