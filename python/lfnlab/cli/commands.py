@@ -72,6 +72,10 @@ COMMANDS = {
         "results:pcap",
         "Write the packets of a run as pcapng, for Wireshark, tshark and tcptrace.",
     ),
+    "qlog": (
+        "results:qlog",
+        "Write the samples of a run as qlog, for tools of QUIC.",
+    ),
     "import": (
         "importing:importing",
         "Store a measurement of another tool as a result.",

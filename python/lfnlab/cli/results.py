@@ -400,3 +400,25 @@ def pcap(
             "raise capture.max_rows."
         )
     return OK
+
+
+def qlog(directory: Path, /, *, out: Out, run: str | None = None) -> int:
+    """Write the samples of a run as qlog, for tools of QUIC.
+
+    Each flow is a trace with windows in bytes, RTTs, pacing rate and congestion state, of TCP and
+    of whole stacks alike. `lfn import qlog` and `lfn diagnose` read it. Example:
+
+        lfn qlog lfn-results --run 2 -o run.qlog
+
+    Args:
+        directory: Results directory, or the directory of one run.
+        out: FILE.qlog.
+        run: Seed or key of the run; default the only one.
+    """
+    from lfnlab.figures import draw
+    from lfnlab.formats import qlog as written
+
+    output.refuse_others(out)
+    count = written.write(out, draw.one_run(directory, run))
+    say(f"{count:,} samples\n{out}")
+    return OK

@@ -1,4 +1,4 @@
-"""Logs of QUIC connections in qlog (drafts 0.3 and 0.4) as tables of lfnlab.
+"""Logs of QUIC connections in qlog (drafts 0.3 and 0.4) as tables of lfnlab, and runs as qlog.
 
 Contained (JSON) and sequential (JSON-SEQ, NDJSON) files. The names are those of
 draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events.
@@ -11,16 +11,19 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.errors import StoreError, UsageError
 from lfnlab.formats.measurement import Measurement, content
+from lfnlab.results.output import MARK, replacing
 from lfnlab.results.tables import code
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from lfnlab.results.runs import Run
 
 MOST_SAMPLES = 1_000_000
 """Of all connections of a file."""
@@ -29,6 +32,7 @@ _MOST_SENT = 200_000
 _MOST_LINE = 4 << 20
 _MOST_NUMBER = 1e15
 _METRICS = ("metrics_updated", "recovery_metrics_updated")
+_PARAMETERS = ("parameters_set", "recovery_parameters_set")
 _COLUMNS: dict[str, tuple[str, float]] = {
     "smoothed_rtt": ("srtt_s", 1e-3),
     "latest_rtt": ("rtt_s", 1e-3),
@@ -46,6 +50,17 @@ _ROWS = (
     *dict.fromkeys(name for name, _ in _COLUMNS.values()),
     *("delivered_bytes", "received_bytes", "retransmits", "state", "app_limited"),
 )
+_WRITTEN: dict[str, tuple[str, float]] = {
+    "srtt_s": ("smoothed_rtt", 1e3),
+    "rtt_s": ("latest_rtt", 1e3),
+    "pacing_bps": ("pacing_rate", 1.0),
+}
+_WINDOWS = {
+    "cwnd_seg": "congestion_window",
+    "ssthresh_seg": "ssthresh",
+    "inflight_seg": "bytes_in_flight",
+}
+"""Columns of a run and the metrics that they become, with factors; of windows in segments bytes."""
 _STATES = {"recovery": "recovery", "slow_start": "open", "congestion_avoidance": "open"}
 _SENDING = ("cwnd_bytes", "ssthresh_bytes", "inflight_bytes", "inflight_seg", "pacing_bps")
 
@@ -57,7 +72,7 @@ def read(file: Path) -> Measurement:
     ``delivered_bytes`` counts the stream data of acknowledged packets, ``retransmits`` packets that
     were declared lost. Of an end that received more stream data than was acknowledged to it, the
     flow is reverse and counts what it received. Windows are in segments of 1 packet of the largest
-    size that was sent.
+    size that was sent, or told as ``max_datagram_size``.
 
     Raises:
         UsageError: naming file and place of what is no qlog; it has no recovery metrics.
@@ -237,6 +252,8 @@ class _Connection:
         data = event.get("data") or {}
         if name in _METRICS:
             self._metrics(data)
+        elif name in _PARAMETERS:
+            self._largest = max(self._largest, int(_number(data.get("max_datagram_size") or 0)))
         elif name == "packet_sent":
             self._packet_sent(data)
         elif name == "packet_received":
@@ -370,3 +387,63 @@ def _stream_bytes(data: dict[str, Any]) -> int:
         for frame in frames
         if frame.get("frame_type") == "stream"
     )
+
+
+def write(file: Path, run: Run) -> int:
+    """Write the samples of a run's flows as qlog 0.3: a trace a flow, with events of recovery.
+
+    Windows are in bytes of data. No event is of a packet, so tools that count packets show none.
+
+    Returns:
+        The number of samples.
+
+    Raises:
+        StoreError: the file is another program's, or cannot be written.
+        UsageError: the run kept no samples.
+    """
+    table = run.table("flows")
+    if not table.height:
+        raise UsageError(f"{run.path}: no samples of its flows; set sample in the scenario")
+    traces = []
+    for flow in run.summary["flows"]:
+        own = table.filter(table["flow"] == flow["id"])
+        title = f"flow {flow['id']}: {flow['law']}"
+        events = [*_written(own.iter_rows(named=True), flow["segment_bytes"] or 1)]
+        common = {"time_format": "relative", "reference_time": 0}
+        point = {"name": title, "type": "server"}
+        traces.append(
+            {"title": title, "vantage_point": point, "common_fields": common, "events": events}
+        )
+    head = {"qlog_version": "0.3", "qlog_format": "JSON", "description": MARK}
+    with replacing(file) as opened:
+        opened.write(json.dumps(head | {"traces": traces}, separators=(",", ":")).encode())
+    return table.height
+
+
+def _written(rows: Iterable[Mapping[str, Any]], segment_bytes: int) -> Iterator[dict[str, Any]]:
+    """The events of a flow's samples; metrics that are not known, or have no end, are left out."""
+    metrics = _WRITTEN | {name: (to, float(segment_bytes)) for name, to in _WINDOWS.items()}
+    recovery = code("flows", "state", "recovery")
+    state = ""
+
+    def event(t_s: float, name: str, data: dict[str, Any]) -> dict[str, Any]:
+        return {"time": round(t_s * 1e3, 6), "name": f"recovery:{name}", "data": data}
+
+    yield event(0.0, "parameters_set", {"max_datagram_size": segment_bytes})
+    for row in rows:
+        slow = row["cwnd_seg"] < (row["ssthresh_seg"] or math.inf)
+        found = "slow_start" if slow else "congestion_avoidance"
+        found = "recovery" if (row["state"] or 0) >= recovery else found
+        if found != state:
+            state = found
+            yield event(row["t_s"], "congestion_state_updated", {"new": state})
+        known = {to: (row[name], factor) for name, (to, factor) in metrics.items()}
+        yield event(
+            row["t_s"],
+            "metrics_updated",
+            {
+                name: round(value * factor, 3)
+                for name, (value, factor) in known.items()
+                if value is not None and (0.0 < value < math.inf or name == "bytes_in_flight")
+            },
+        )

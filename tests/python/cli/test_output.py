@@ -40,11 +40,12 @@ def commands(results: Results, tmp_path: Path) -> dict[str, list[str]]:
         "a.pdf": plot,
         "a.svg": plot,
         "b.png": ["theory", "padhye", "--out"],
+        "run.qlog": ["qlog", str(results.root), "--run", results.runs[0].path.name, "--out"],
         "vectors.md": ["port", f"{tmp_path / 'half.py'}:Half", "--out"],
     }
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.pdf", "a.svg", "b.png", "vectors.md"])
+@pytest.mark.parametrize("name", ["a.png", "a.pdf", "a.svg", "b.png", "run.qlog", "vectors.md"])
 def test_what_lfn_wrote_is_made_again_and_nothing_else(
     name: str, commands: dict[str, list[str]], tmp_path: Path, lfn: Lfn
 ) -> None:

@@ -6,6 +6,7 @@ after the drafts.
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from lfnlab import Results, dumbbell, execute
 from lfnlab.errors import LabError
 from lfnlab.formats import qlog
+from lfnlab.results.tables import declared
 
 if TYPE_CHECKING:
     from command import Lfn
@@ -198,3 +201,27 @@ def test_an_anonymous_log_names_no_connection(tmp_path: Path, lfn: Lfn) -> None:
     assert pl.read_parquet(out / "flows.parquet").height
     written = b"".join(path.read_bytes() for path in out.iterdir())
     assert not [word for word in (b"5e4458d2", b"127.0.0.1", b"client.qlog") if word in written]
+
+
+def test_a_run_comes_back_from_its_log(tmp_path: Path, lfn: Lfn) -> None:
+    path = dumbbell(
+        rate="20Mbit/s", rtt="40ms", buffer="0.5bdp", duration="4s", sample="50ms", loss=0.001
+    )
+    run = execute(path.flow("cubic").flow("bbr3", start="1s"), out=tmp_path / "run").runs[0]
+    assert lfn("qlog", tmp_path / "run", "-o", tmp_path / "run.qlog").startswith("142 samples")
+    lfn("import", "qlog", tmp_path / "run.qlog", "--out", tmp_path / "back")
+    back = Results.load(tmp_path / "back").runs[0].table("flows").sort("flow", "t_s")
+    own = run.table("flows").sort("flow", "t_s")
+    assert back["t_s"].to_list() == pytest.approx(own["t_s"].to_list(), abs=1e-9)
+    for name, absent in (
+        ("cwnd_seg", None), ("ssthresh_seg", math.inf), ("srtt_s", 0.0), ("rtt_s", 0.0),
+        ("pacing_bps", 0.0), ("inflight_bytes", None),
+    ):  # fmt: skip
+        was = own["inflight_seg"] * 1448 if name == "inflight_bytes" else own[name]
+        known = (was != absent) if absent is not None else was.is_not_null()
+        assert back[name].is_not_null().to_list() == known.to_list(), name
+        assert back[name].drop_nulls().to_list() == pytest.approx(
+            was.filter(known).to_list(), rel=1e-5, abs=1e-6
+        )
+    recovery = declared()["flows"]["state"].codes.index("recovery")
+    assert (back["state"] == recovery).to_list() == (own["state"] >= recovery).to_list()
