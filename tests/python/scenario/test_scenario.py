@@ -359,7 +359,7 @@ def test_changes_are_marked_whether_they_stand_in_the_scenario_or_a_file(tmp_pat
     run = execute(scenario, out=tmp_path / "out").runs[0]
     file.unlink()
     assert changes_s(run) == [1.0, 2.0]
-    (axes,) = traces([run], cwnd_series, "window").axes
+    (axes,) = traces([run], cwnd_series, "window")[0].axes
     marks = [line.get_xdata()[0] for line in axes.get_lines() if line.get_linestyle() == ":"]
     assert marks == [1.0, 2.0]
 
