@@ -14,6 +14,7 @@ use crate::traffic::Direction;
 
 tables! {
     /// a sample of a flow; of parallel streams the sum, with RTTs, state and probes of the first that is active
+    #[derive(Default)]
     flows: FlowRow in FlowTable {
         /// Simulated time.
         t_s: f64, "s";

@@ -9,10 +9,11 @@ use crate::SegmentIn;
 const Q32_PS: f64 = 1e-12 / Window::ONE.q32() as f64;
 
 /// Congestion state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
     /// No loss, mark or reordering.
+    #[default]
     Open = 0,
     /// Duplicate ACKs or SACKs arrived; no segment is marked lost yet.
     Disorder = 1,

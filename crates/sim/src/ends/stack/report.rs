@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use lfn_tcp::State;
 use lfn_units::Time;
 
 use super::{StackCounts, StackFlow, Stacks, SENDER};
@@ -151,9 +150,9 @@ impl Stacks {
             inflight_seg: sum(|flow| flow.segments(flow.progress.in_flight_bytes as f64)) as u32,
             delivered_bytes: read_bytes,
             arrived_bytes: read_bytes,
-            state: State::Open,
             pacing_bps: sum(|flow| flow.progress.pacing_bytes_per_s as f64 * 8.0),
             retransmits: flows.iter().map(|flow| flow.progress.lost_packets).sum(),
+            ..FlowRow::default() // what stacks do not tell
         })
     }
 }
