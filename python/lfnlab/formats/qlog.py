@@ -60,7 +60,7 @@ _WINDOWS = {
     "ssthresh_seg": "ssthresh",
     "inflight_seg": "bytes_in_flight",
 }
-"""Columns of a run and the metrics that they become, with factors; of windows in segments bytes."""
+"""Columns of a run and the metrics that they become; windows in segments become bytes."""
 _STATES = {"recovery": "recovery", "slow_start": "open", "congestion_avoidance": "open"}
 _SENDING = ("cwnd_bytes", "ssthresh_bytes", "inflight_bytes", "inflight_seg", "pacing_bps")
 
@@ -408,7 +408,7 @@ def write(file: Path, run: Run) -> int:
     for flow in run.summary["flows"]:
         own = table.filter(table["flow"] == flow["id"])
         title = f"flow {flow['id']}: {flow['law']}"
-        events = [*_written(own.iter_rows(named=True), flow["segment_bytes"] or 1)]
+        events = [*_written(own.iter_rows(named=True), flow["segment_bytes"])]
         common = {"time_format": "relative", "reference_time": 0}
         point = {"name": title, "type": "server"}
         traces.append(
@@ -420,21 +420,38 @@ def write(file: Path, run: Run) -> int:
     return table.height
 
 
-def _written(rows: Iterable[Mapping[str, Any]], segment_bytes: int) -> Iterator[dict[str, Any]]:
-    """The events of a flow's samples; metrics that are not known, or have no end, are left out."""
-    metrics = _WRITTEN | {name: (to, float(segment_bytes)) for name, to in _WINDOWS.items()}
+def _state(row: Mapping[str, Any], recovery: int) -> str | None:
+    """The congestion state of a sample by its name in qlog; None where its window is not known."""
+    if (row["state"] or 0) >= recovery:
+        return "recovery"
+    if row["cwnd_seg"] is None:
+        return None
+    is_slow = row["cwnd_seg"] < (row["ssthresh_seg"] or math.inf)
+    return "slow_start" if is_slow else "congestion_avoidance"
+
+
+def _written(
+    rows: Iterable[Mapping[str, Any]], segment_bytes: float | None
+) -> Iterator[dict[str, Any]]:
+    """The events of a flow's samples.
+
+    Metrics that are not known, or have no end, are left out, as are windows in segments of unknown
+    size.
+    """
+    metrics = dict(_WRITTEN)
+    if segment_bytes:
+        metrics |= {name: (to, segment_bytes) for name, to in _WINDOWS.items()}
     recovery = code("flows", "state", "recovery")
-    state = ""
+    state: str | None = None
 
     def event(t_s: float, name: str, data: dict[str, Any]) -> dict[str, Any]:
         return {"time": round(t_s * 1e3, 6), "name": f"recovery:{name}", "data": data}
 
-    yield event(0.0, "parameters_set", {"max_datagram_size": segment_bytes})
+    told = {"max_datagram_size": int(segment_bytes)} if segment_bytes else {}
+    yield event(0.0, "parameters_set", told)
     for row in rows:
-        slow = row["cwnd_seg"] < (row["ssthresh_seg"] or math.inf)
-        found = "slow_start" if slow else "congestion_avoidance"
-        found = "recovery" if (row["state"] or 0) >= recovery else found
-        if found != state:
+        found = _state(row, recovery)
+        if found not in (None, state):
             state = found
             yield event(row["t_s"], "congestion_state_updated", {"new": state})
         known = {to: (row[name], factor) for name, (to, factor) in metrics.items()}

@@ -225,3 +225,16 @@ def test_a_run_comes_back_from_its_log(tmp_path: Path, lfn: Lfn) -> None:
         )
     recovery = declared()["flows"]["state"].codes.index("recovery")
     assert (back["state"] == recovery).to_list() == (own["state"] >= recovery).to_list()
+
+
+def test_what_a_measurement_does_not_know_is_not_in_its_log(tmp_path: Path, lfn: Lfn) -> None:
+    """The other way of iperf3's --bidir has no windows at the client."""
+    lfn("import", "iperf3", DATA.parent / "iperf3" / "bidir.json", "--out", tmp_path / "in")
+    lfn("qlog", tmp_path / "in", "-o", tmp_path / "out.qlog")
+    traces = json.loads((tmp_path / "out.qlog").read_text())["traces"]
+    sent, received = (trace["events"] for trace in traces)
+    states = "recovery:congestion_state_updated"
+    assert states in {event["name"] for event in sent}
+    assert any("congestion_window" in event["data"] for event in sent)
+    assert {event["name"] for event in received} == {"recovery:parameters_set", METRICS}
+    assert not any("congestion_window" in event["data"] for event in received)
