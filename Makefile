@@ -1,7 +1,7 @@
 # Two commands: `make demo` sets up and runs the main job, `make test` runs every test.
 # They need Python 3.11 or newer with pip, cargo, a C compiler and make; uv comes from pip if it is
-# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, test-kernel, instructions,
-# site, blocks, new-law, new-parts.
+# not there. The parts of `make test` run alone too: make lint, test-rust, test-python, test-kernel,
+# test-emulator, instructions, site, blocks, new-law, new-parts.
 ifdef PAIRED
 # The jobserver of MAKEFLAGS is closed to programs that are not make; each rustc would warn of that.
 SHELL := /usr/bin/env
@@ -9,14 +9,15 @@ SHELL := /usr/bin/env
 else
 .NOTPARALLEL:
 endif
-.PHONY: demo test lint style clippy extension package msrv platforms rust-tests test-rust test-python test-kernel instructions site reference blocks new-law new-parts soak tools linux stacks browser wheel
+.PHONY: demo test lint style clippy extension package msrv platforms rust-tests test-rust test-python test-kernel test-emulator instructions site reference blocks new-law new-parts soak tools linux stacks browser wheel
 
 UV := $(or $(shell command -v uv),build/uv/bin/uv)
 RUN := $(UV) run --no-sync
 # What a sync does not name stays: the demo needs fewer packages than the tests.
 SYNC := $(UV) sync --locked --inexact
-# Two parts side by side, and what they print part by part.
+# Parts side by side, and what they print part by part.
 PAIR := $(MAKE) PAIRED=1 --jobs=2 --output-sync
+TRIPLE := $(MAKE) PAIRED=1 --jobs=3 --output-sync
 
 demo: $(UV)
 	$(SYNC) --no-dev
@@ -27,7 +28,7 @@ demo: $(UV)
 test: tools style
 	$(PAIR) clippy extension
 	$(PAIR) test-kernel rust-tests
-	$(PAIR) test-rust instructions new-law
+	$(TRIPLE) test-emulator test-rust instructions new-law
 	$(MAKE) test-python
 	$(PAIR) site new-parts
 	$(MAKE) blocks
@@ -53,18 +54,19 @@ extension: $(UV)
 rust-tests:
 	nice cargo test --locked --workspace --exclude lfn-python --no-run
 
-# Property tests draw the same cases in every run; leave the seed out to search for others.
+# Property tests draw the same cases in every run; leave the seed out to search for others. Tests over real sockets wait
+# more than they compute, so more of them run than there are cores.
 test-rust:
-	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --exclude lfn-python
+	RUST_TEST_THREADS=6 PROPTEST_RNG_SEED=1 cargo test --locked --workspace --exclude lfn-python
 
 test-python: extension
 	$(RUN) python -m mypy.stubtest lfnlab._core
 	$(RUN) pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/python tests/test_*.py validation
 
 # The laws in this machine's kernel, and the path emulator: they wait more than they compute. What Cargo builds for them
-# has its own place, since it would wait for `rust-tests`.
-test-kernel: extension
-	CARGO_TARGET_DIR=target/kernel $(RUN) pytest tests/kernel tests/emulator
+# has its own place, since it would wait for `rust-tests`. Never side by side: the test bed takes the laws that the kernel has.
+test-kernel test-emulator: extension
+	CARGO_TARGET_DIR=target/kernel $(RUN) pytest tests/$(@:test-%=%)
 
 # Counts for minutes, on one core.
 instructions: extension

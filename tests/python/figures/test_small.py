@@ -43,7 +43,7 @@ def test_lines_and_ground_keep_their_colours() -> None:
 
 
 def test_noise_becomes_small_too() -> None:
-    noise = np.random.default_rng(1).integers(0, 256, (900, 1600, 4), np.uint8)
+    noise = np.random.default_rng(1).integers(0, 256, (400, 700, 4), np.uint8)
     made = io.BytesIO()
     Image.fromarray(noise, "RGBA").save(made, "png")
     assert len(small(made.getvalue())) <= LARGEST
