@@ -65,8 +65,11 @@ test-python: extension
 
 # The laws in this machine's kernel, and the path emulator: they wait more than they compute. What Cargo builds for them
 # has its own place, since it would wait for `rust-tests`. Never side by side: the test bed takes the laws that the kernel has.
-test-kernel test-emulator: extension
-	CARGO_TARGET_DIR=target/kernel $(RUN) pytest tests/$(@:test-%=%)
+test-kernel: extension
+	CARGO_TARGET_DIR=target/kernel $(RUN) pytest tests/kernel
+
+test-emulator: extension
+	CARGO_TARGET_DIR=target/kernel $(RUN) pytest tests/emulator
 
 # Counts for minutes, on one core.
 instructions: extension
