@@ -10,22 +10,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from lfnlab.errors import LabError, LawError, ScenarioError
+from lfnlab.errors import LabError, LawError, ScenarioError, UsageError
 from lfnlab.evaluate.subjects import Subject, subject
 from lfnlab.experiment.plan import Case
 from lfnlab.experiment.run import execute
 from lfnlab.judge.objective import DEFAULT, Objective, read
 from lfnlab.judge.paths import JudgePath, Path, Place, places
-from lfnlab.judge.probes import Axis, Probe, probes
+from lfnlab.judge.probing import Axis, Probe, probes
 from lfnlab.judge.vector import AxisScore, Comparison, Row, Score
 
 if TYPE_CHECKING:
+    from lfnlab.control_laws.prototype import Law
     from lfnlab.experiment.run import Failed, Progress
     from lfnlab.results.runs import Results, Run
 
@@ -44,10 +46,10 @@ __all__ = [
 
 
 def score(
-    law: str,
+    law: str | type[Law],
     *,
     paths: Sequence[Path] | Mapping[str, Path] | None = None,
-    against: Sequence[str] = (),
+    against: Sequence[str | type[Law]] = (),
     seeds: int | Sequence[int] | None = None,
     out: str | FilePath | None = None,
     objective: str | FilePath = DEFAULT,
@@ -59,7 +61,7 @@ def score(
     """The score of a law.
 
     Args:
-        law: NAME, NAME:VARIANT, udt/NAME, FILE.h or FILE.py:CLASS.
+        law: NAME, NAME:VARIANT, udt/NAME, FILE.h, FILE.py:CLASS, or a class.
         paths: where, or a mapping from names; default the objective's. A path is a
             :class:`JudgePath`, or a :class:`~lfnlab.Scenario` of :func:`lfnlab.dumbbell` without
             flows.
@@ -86,11 +88,11 @@ def score(
         progress=progress,
         failed=failed,
     )
-    return _with(own, others)
+    return replace(own, against=tuple(others))
 
 
 def scores(
-    laws: Sequence[str],
+    laws: Sequence[str | type[Law]],
     *,
     paths: Sequence[Path] | Mapping[str, Path] | None = None,
     seeds: int | Sequence[int] | None = None,
@@ -107,15 +109,16 @@ def scores(
     if twice := [label for at, label in enumerate(labels) if label in labels[:at]]:
         raise LawError(f"{twice[0]} is named twice; name each law once")
     said = read(objective)
-    where = places(said.paths if paths is None else paths, said.least_s, said.least_rtts, said.warmup)
+    where = places(
+        said.paths if paths is None else paths, said.least_s, said.least_rtts, said.warmup
+    )
     asked = _Asked(said, subjects, where, _chosen(probes(said), axes))
-    chosen = _seeds(said.seeds if seeds is None else seeds)
     if not asked.cases:
         raise ScenarioError(f"nothing to run: {next(iter(asked.refused.values()))}")
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="lfn-score-") as folder:
         results = execute(
             asked.cases,
-            seeds=chosen,
+            seeds=said.seeds if seeds is None else seeds,
             out=folder,
             jobs=jobs,
             progress=progress,
@@ -124,30 +127,11 @@ def scores(
             title=f"score of {', '.join(labels)}",
             summaries=True,
         )
-        return asked.scores(results, chosen)
-
-
-def _with(own: Score, others: Sequence[Score]) -> Score:
-    from dataclasses import replace
-
-    return replace(own, against=tuple(others))
-
-
-def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(seeds, int) and not isinstance(seeds, bool):
-        if seeds < 1:
-            raise ScenarioError(f"{seeds}", "allowed: at least 1", "seeds")
-        return tuple(range(1, seeds + 1))
-    assert not isinstance(seeds, int)
-    return tuple(sorted(seeds))
+        return asked.scores(results)
 
 
 def _chosen(all_: Sequence[Probe], axes: Sequence[str] | None) -> list[Probe]:
     """The probes with the axes that were asked for."""
-    from dataclasses import replace
-
-    from lfnlab.errors import UsageError
-
     if axes is None:
         return [*all_]
     known = [axis.name for probe in all_ for axis in probe.axes]
@@ -194,11 +178,14 @@ class _Asked:
             for part, scenario in enumerate(scenarios)
         ]
 
-    def scores(self, results: Results, seeds: tuple[int, ...]) -> list[Score]:
+    def scores(self, results: Results) -> list[Score]:
         """The scores from the stored runs."""
         runs: dict[tuple[str, str, str], dict[int, list[Run]]] = {}
         for run in results.runs:
             runs.setdefault(_key(run.factors), {}).setdefault(run.seed, []).append(run)
+        seeds = tuple(
+            sorted({run.seed for run in results.runs} | {lost.seed for lost in results.failures})
+        )
         failed = {_key(failure.factors): failure.error for failure in results.failures}
         return [self._score(who.label, runs, self.refused | failed, seeds) for who in self._laws]
 

@@ -23,7 +23,7 @@ QUEUES = ("codel", "fq-codel", "pie", "pi2", "dualpi2", "red")
 
 @dataclass(frozen=True)
 class Objective:
-    """What a score measures; :func:`read` makes it from a file, ``docs/score.md`` has its keys."""
+    """The content of an objective, which :func:`read` makes from a file."""
 
     version: str
     hash: str
@@ -71,7 +71,7 @@ def read(name: str | Path = DEFAULT) -> Objective:
         said = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"no TOML: {error}", "", "", file) from None
-    canonical = json.dumps(said, sort_keys=True, allow_nan=False).encode()
+    canonical = json.dumps(said, sort_keys=True).encode()
     try:
         return _objective(_Table(said), hashlib.sha256(canonical).hexdigest()[:12])
     except ScenarioError as error:
@@ -106,14 +106,16 @@ class _Table:
             raise ScenarioError(f"found {value!r}", "allowed: a text", self.key(name))
         return value
 
-    def list(self, name: str) -> Sequence[Any]:
+    def sequence(self, name: str) -> Sequence[Any]:
         value = self.take(name)
         if not isinstance(value, list) or not value:
-            raise ScenarioError(f"found {value!r}", "allowed: a list that is not empty", self.key(name))
+            raise ScenarioError(
+                f"found {value!r}", "allowed: a list that is not empty", self.key(name)
+            )
         return value
 
     def names(self, name: str) -> tuple[str, ...]:
-        value = self.list(name)
+        value = self.sequence(name)
         if not all(isinstance(one, str) and one for one in value) or len(set(value)) < len(value):
             raise ScenarioError(f"found {value!r}", "allowed: names, each once", self.key(name))
         return tuple(value)
@@ -122,7 +124,9 @@ class _Table:
         return _Table(self.take(name), self.key(name))
 
     def tables(self, name: str) -> list[_Table]:
-        return [_Table(one, f"{self.key(name)}[{at}]") for at, one in enumerate(self.list(name))]
+        return [
+            _Table(one, f"{self.key(name)}[{at}]") for at, one in enumerate(self.sequence(name))
+        ]
 
     def end(self) -> None:
         for name in self._said:
@@ -148,7 +152,7 @@ def _objective(said: _Table, content: str) -> Objective:
     rtt, share, newcomer = said.table("rtt"), said.table("share"), said.table("newcomer")
     short, marks = said.table("short"), said.table("marks")
     paths, cells = said.tables("path"), goodput.tables("cells")
-    seeds = [_whole(one, "seeds", 0, 2**63 - 1) for one in said.list("seeds")]
+    seeds = [_whole(one, "seeds", 0, 2**63 - 1) for one in said.sequence("seeds")]
     if len(set(seeds)) < len(seeds):
         raise ScenarioError(f"found {seeds}", "allowed: each once", "seeds")
     queues = marks.names("queues")
@@ -161,7 +165,9 @@ def _objective(said: _Table, content: str) -> Objective:
         least_s=time.number("least_s", 1.0, 1e5),
         least_rtts=time.number("least_rtts", 0.0, 1e5),
         warmup=time.number("warmup", 0.0, 0.5),
-        paths=tuple(JudgePath(*(one.text(key) for key in ("rate", "rtt", "buffer"))) for one in paths),
+        paths=tuple(
+            JudgePath(*(one.text(key) for key in ("rate", "rtt", "buffer"))) for one in paths
+        ),
         cells=tuple((one.number("loss", 0.0, 0.5), one.whole("background", 0, 3)) for one in cells),
         refill_share=refill.number("share", 0.01, 0.99),
         lost_packets=refill.whole("lost_packets", 1, 10_000),

@@ -35,8 +35,8 @@ class JudgePath:
 
 
 Path = JudgePath | Scenario
-"""A path, or a scenario without flows of :func:`lfnlab.dumbbell`: with any queue, loss, trace of the
-rate, jitter or schedule."""
+"""A path, or a scenario of :func:`lfnlab.dumbbell` without flows, whose link may have any queue,
+loss, trace or jitter."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,9 @@ def _name(path: Path) -> str:
     if path.name:
         return path.name
     link = path.link
-    size = "" if link is None or link.queue is None else f" {link.queue.kind or ''} {link.queue.size}"
+    size = (
+        "" if link is None or link.queue is None else f" {link.queue.kind or ''} {link.queue.size}"
+    )
     rate = "" if link is None else link.rate or "trace"
     return " ".join(f"{rate} {path.default_rtt}{size}".split())
 

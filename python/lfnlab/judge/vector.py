@@ -1,4 +1,4 @@
-"""A score: values of a law by axis, path and seed, their aggregates, and differences of two scores."""
+"""A score: values by axis, path and seed, their aggregates, and differences of two scores."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from lfnlab.analysis.table import Table, plain, with_interval
 from lfnlab.errors import UsageError
-from lfnlab.judge.probes import Axis
 from lfnlab.statistics import Interval, finite, interval, paired
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from lfnlab.judge.probing import Axis
 
 Said = Literal["better", "worse", "equal", "not decided", "no value"]
 Values = Mapping[tuple[str, str, int], float]
@@ -182,7 +183,7 @@ class Score:
         others = [(one, self.compare(one)) for one in self.against]
         headings = ["axis", "unit", "best", "median"]
         for one, _ in others:
-            headings += [one.law, ""]
+            headings += [one.law, "than it"]
         headings += ["worst", "on"]
         rows = []
         for at, own in enumerate(self.vector):
@@ -193,7 +194,8 @@ class Score:
                 cells.append(with_interval(one.vector[at].median, factor))
                 cells.append(comparison.rows[at].said)
             rows.append((*cells, with_interval(own.worst, factor), own.worst_path))
-        yield f"{self.law}: objective {self.objective}, {len(self.paths)} paths, seeds {_few(self.seeds)}"
+        where = f"{len(self.paths)} path{'s' if len(self.paths) > 1 else ''}"
+        yield f"{self.law}: objective {self.objective}, {where}, seeds {_few(self.seeds)}"
         yield from plain(Table(tuple(headings), tuple(map(tuple, rows)), 3))
         for own in self.vector:
             if own.beyond and own.bounds is not None:

@@ -1,4 +1,4 @@
-"""What a score measures: scenarios of a law on a path, and the axes that are read from their runs."""
+"""Scenarios of a law on a path, and the axes of a score that are read from their runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lfnlab import _core, metrics
+from lfnlab.analysis.table import markdown
 from lfnlab.errors import ScenarioError
 from lfnlab.evaluate import measures
 from lfnlab.evaluate.scenarios import START, link
@@ -90,9 +91,9 @@ def _goodput(loss: float, level: int) -> Probe:
         flow = who.flow(path, start=START)
         return [flow.with_background(level) if level else flow]
 
-    where = f"random loss {loss:g}, background {level}"
+    where = f"random loss {_short_number(loss)}, background {level}"
     share = Axis(
-        f"goodput-{loss:g}-{level}",
+        f"goodput-{_short_number(loss)}-{level}",
         f"goodput, of the payload that the link can carry; one flow, {where}",
         "1",
         "more",
@@ -105,6 +106,12 @@ def _goodput(loss: float, level: int) -> Probe:
     )
     queue = Axis("queue-p95", "95th percentile of the queue's delay; one flow", "s", "less", _p95_s)
     return Probe(share.name, build, (share, steady, queue))
+
+
+def _short_number(value: float) -> str:
+    """0, or as 1e-4."""
+    digits, _, power = f"{value:e}".partition("e")
+    return f"{float(digits):g}e{int(power)}" if value else "0"
 
 
 def _with_loss(path: Scenario, loss: float) -> Scenario:
@@ -169,7 +176,9 @@ def _refills(objective: Objective) -> list[Probe]:
             rates = [(r["from_s"], float(r["rate_bps"])) for r in run.summary["links"][0]["rates"]]
             payload = own["segment_bytes"] / own["wire_bytes"]
             full_bps = metrics.mean_rate(rates, since_s, run.summary["sim_s"]) * payload
-            t, _, x = metrics.goodput_matrix(run.table("flows"), _bin_s(own["rtt_s"]), start_s=since_s)
+            t, _, x = metrics.goodput_matrix(
+                run.table("flows"), _bin_s(own["rtt_s"]), start_s=since_s
+            )
             found = metrics.convergence(t, x[0], full_bps, start_s=since_s, tolerance=1.0 - share)
             return found.value
 
@@ -312,6 +321,23 @@ def _marks(kind: Any, buffer: str) -> Probe:
         build,
         (
             Axis(f"goodput-{kind}", share, "1", "more", measures.efficiency),
-            Axis(f"queue-{kind}", f"95th percentile of the queue's delay; {where}", "s", "less", _p95_s),
+            Axis(
+                f"queue-{kind}",
+                f"95th percentile of the queue's delay; {where}",
+                "s",
+                "less",
+                _p95_s,
+            ),
         ),
     )
+
+
+def documentation(objective: Objective) -> list[str]:
+    """The table of docs/score.md."""
+    best = {"more": "more", "less": "less"}
+    rows = [
+        (f"`{axis.name}`", axis.what, axis.unit, best.get(axis.better, f"{axis.target:g}"))
+        for probe in probes(objective)
+        for axis in probe.axes
+    ]
+    return [*markdown(("axis", "definition", "unit", "best"), rows)]
