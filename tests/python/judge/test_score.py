@@ -25,7 +25,7 @@ class Hopeless(Law):
     """Two packets a round trip, 0.5 to 1.2 Mbit/s on these paths."""
 
     def on_sample(self, ack: Ack) -> None:
-        self.cwnd = 2
+        self.cwnd = self.ssthresh = 2
 
     def on_ack(self, n: float, ack: Ack) -> None:
         pass
