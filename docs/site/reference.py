@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lfnlab import laws
+from lfnlab import env, laws
 from lfnlab.cli.app import app as lfn
 from lfnlab.evaluate import criteria
 from lfnlab.judge import objective, probing
@@ -78,6 +78,7 @@ COMMITTED = {
     "udp": lambda: pages.choices("Udp"),
     "traffic": lambda: pages.choices("Traffic"),
     "evaluate": lambda: "\n".join(criteria.documentation()),
+    "observed": lambda: "\n".join(env.documentation()),
     "score": lambda: "\n".join(probing.documentation(objective.read())),
     "evaluations": evaluations.table,
     "evaluations_stacks": evaluations.stacks,
