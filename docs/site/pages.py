@@ -35,6 +35,8 @@ MODULES = {
     "lfnlab.metrics": "Metrics of tables",
     "lfnlab.analysis.measure": "Metrics of stored runs",
     "lfnlab.statistics": "Confidence intervals",
+    "lfnlab.judge": "Scores of laws",
+    "lfnlab.env": "Environments for agents",
     "lfnlab.theory": "Closed forms and fluids",
     "lfnlab.formats.pcap": "Packet traces",
 }

@@ -16,9 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lfnlab import laws
+from lfnlab import env, laws
 from lfnlab.cli.app import app as lfn
 from lfnlab.evaluate import criteria
+from lfnlab.judge import objective, probing
 from lfnlab.papers import paper, verdicts
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -77,6 +78,8 @@ COMMITTED = {
     "udp": lambda: pages.choices("Udp"),
     "traffic": lambda: pages.choices("Traffic"),
     "evaluate": lambda: "\n".join(criteria.documentation()),
+    "observed": lambda: "\n".join(env.documentation()),
+    "score": lambda: "\n".join(probing.documentation(objective.read())),
     "evaluations": evaluations.table,
     "evaluations_stacks": evaluations.stacks,
     "simulated": quoted.simulated,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from lfnlab.experiment.plan import Case as Case
     from lfnlab.experiment.run import compare as compare, execute as execute
     from lfnlab.experiment.sweep import Sweep as Sweep, sweep as sweep
+    from lfnlab.judge import JudgePath as JudgePath, Score as Score, score as score
     from lfnlab.results.index import open as open  # noqa: A004 - as in lfnlab.open(DIR)
     from lfnlab.results.runs import Results as Results, Run as Run
     from lfnlab.scenario.builder import (
@@ -68,6 +69,7 @@ else:
         "experiment.plan": "Case",
         "experiment.run": "compare execute",
         "experiment.sweep": "Sweep sweep",
+        "judge": "JudgePath Score score",
         "results.index": "open",
         "results.runs": "Results Run",
         "scenario.builder": "Scenario dumbbell graph parking_lot",

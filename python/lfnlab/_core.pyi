@@ -17,6 +17,7 @@ __all__ = [
     "ControllerConfig",
     "ControllerPacket",
     "ControllerState",
+    "Environments",
     "LabError",
     "LawError",
     "LawState",
@@ -677,3 +678,35 @@ def run_shell(
         UsageError: a time that is none, or a word with a zero byte.
         Unavailable: what is missing on this machine.
     """
+
+@final
+class Environments:
+    """Simulations whose sender is steered from outside, by their place."""
+
+    def __new__(cls, count: int) -> Self: ...
+    def begin(self, place: int, text: str) -> None:
+        """Begin an episode of a scenario whose last flow has the law "steered".
+
+        Raises:
+            ScenarioError: the first fault.
+        """
+
+    def step(
+        self,
+        cwnd: NDArray[Any] | None,
+        pacing_bps: NDArray[Any] | None,
+        mask: NDArray[Any] | None,
+        unit: str,
+        value: float,
+        threads: int,
+        seen: NDArray[Any],
+        over: NDArray[Any],
+    ) -> None:
+        """Advance by a step. Write observations, a row an environment, and which are over.
+
+        Raises:
+            UsageError: an action that cannot be, an environment that has not begun or is over.
+        """
+
+    def finish(self, place: int) -> str:
+        """End an episode: its result as JSON."""

@@ -32,6 +32,7 @@ from lfnlab import (
     Flow,
     GilbertElliott,
     Jitter,
+    JudgePath,
     LabError,
     Law,
     LawError,
@@ -54,6 +55,7 @@ from lfnlab import (
     Run,
     Scenario,
     ScenarioError,
+    Score,
     SeedsWarning,
     Shaper,
     ShortFlows,
@@ -75,6 +77,7 @@ from lfnlab import (
     law,
     laws,
     parking_lot,
+    score,
     sweep,
 )
 
@@ -173,6 +176,8 @@ def main(out: Path) -> None:
     assert_type(Sweep(base.flow("reno"), design).run(out=out), Results)
     of_law = Draws(1, {"flow[0].law": Choice(["reno"])})
     assert sweep(base.flow("cubic"), random=of_law, out=out, jobs=1).completeness is None
+    on = [JudgePath("10Mbit/s", "20ms", "1bdp")]
+    assert_type(score("reno", paths=on, seeds=1, axes=["goodput-0-0"]), Score)
     assert_type(lfnlab.open(out).summary(), pl.LazyFrame)
     for error in (LawError, PrototypeError, ScenarioError, StoreError, Unavailable):
         assert issubclass(error, LabError)

@@ -10,6 +10,7 @@ mod prototype;
 mod registry;
 mod slow_start;
 mod stack;
+mod steered;
 mod window;
 
 pub use interface::{
@@ -23,6 +24,7 @@ pub use prototype::{Build, BuildLaw, BuildStack, Prototype, STAMP};
 pub use registry::{registry, LawError, LawInfo, LawSpec, Parameter, Probe};
 pub use slow_start::{Saved, SlowStart, SlowStartKind};
 pub use stack::{Datagram, Progress, Stack, StackSetup};
+pub use steered::Hand;
 pub use window::Window;
 
 impl Control {
@@ -91,6 +93,12 @@ pub trait Controller: Law {
     /// Every ACK, last of all, and once when the handshake gave an RTT: sets `cwnd` and the pacing rate. Returns
     /// `CONTROL_*`.
     fn on_control(&mut self, ack: &Ack, rate: &Rate, control: &mut Control) -> u32;
+
+    /// Whether it takes delivery-rate samples. If not, it sets window and rate at events alone, and
+    /// [`Controller::on_control`] is not called.
+    fn samples_rates(&self) -> bool {
+        true
+    }
 
     /// A segment is marked lost, before [`Law::on_loss`].
     fn on_lost(&mut self, _now_ns: u64, _lost: &Rate, _control: &Control) {}

@@ -52,7 +52,7 @@ type Done = Result<Finished, Failure>;
 /// Why a run has no result.
 pub(crate) struct Failure {
     /// The run, and what happened.
-    message: String,
+    pub(crate) message: String,
     /// Exception of a law in Python.
     raised: Option<PyErr>,
     /// It would have exceeded its memory.

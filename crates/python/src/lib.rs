@@ -7,6 +7,7 @@ mod capture;
 mod controller;
 #[cfg(target_os = "linux")]
 mod emulator;
+mod environment;
 mod errors;
 #[cfg(target_os = "linux")]
 mod huge_pages;
@@ -242,7 +243,9 @@ mod _core {
         controller::{
             describe_controller, ControllerState, PyControllerAck, PyControllerConfig, PyControllerPacket,
         },
-        document, drive, laws, limit_memory, memory_limit_bytes,
+        document, drive,
+        environment::Environments,
+        laws, limit_memory, memory_limit_bytes,
         prototype::{LawState, PyAck, PyLoss},
         read, run_many,
         scenario::Scenario,

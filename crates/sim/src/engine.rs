@@ -14,7 +14,9 @@ mod outcome;
 mod sampling;
 mod setup;
 mod sim;
+mod steered;
 
 pub use memory::Held;
 pub use outcome::Outcome;
 pub use sim::Sim;
+pub use steered::Seen;

@@ -18,7 +18,7 @@ pub mod tables;
 pub mod traffic;
 
 pub use ends::stack::StackCounts;
-pub use engine::{Held, Outcome, Sim};
+pub use engine::{Held, Outcome, Seen, Sim};
 pub use error::SimError;
 pub use lfn_path::Ecn;
 pub use network::{ack_path, impair};

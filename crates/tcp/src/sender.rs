@@ -126,7 +126,8 @@ impl Sender {
         let (mut law, control) = begin(&spec, config, law_seed, now, 0);
         let makes_up = law.router().is_none();
         let watched = law.controller().is_some_and(|law| law.packets().is_some());
-        let rate = law.is_controller().then(|| Box::new(RateSampler::new(watched)));
+        let sampled = law.controller().is_some_and(|law| law.samples_rates());
+        let rate = sampled.then(|| Box::new(RateSampler::new(watched)));
         let mut board = Scoreboard::default();
         board.log_losses(rate.is_some());
         board.log_deliveries(watched);
@@ -198,6 +199,29 @@ impl Sender {
         &self.control
     }
 
+    /// Sets window and pacing rate from outside, in the place of the law; a window of at least one segment.
+    pub fn steer_to(&mut self, now: Time, cwnd: Window, pacing_bytes_per_s: u64) {
+        self.report.observe(now, self.control.cwnd);
+        self.control.cwnd = cwnd;
+        let before = self.control.pacing_Bps;
+        self.control.pacing_Bps = pacing_bytes_per_s;
+        if pacing_bytes_per_s == 0 {
+            self.pacer.next_send = self.pacer.next_send.min(now);
+        } else if before != 0 && before != pacing_bytes_per_s {
+            self.pacer.change_rate(self.config.mss_bytes, before, pacing_bytes_per_s);
+        }
+    }
+
+    /// Payload of a full segment, in bytes.
+    pub fn mss_bytes(&self) -> u32 {
+        self.config.mss_bytes
+    }
+
+    /// Segments delivered so far, each once.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// Congestion state.
     pub fn state(&self) -> State {
         self.state
@@ -242,6 +266,11 @@ impl Sender {
     /// Counters, with the integral of the window up to `now`.
     pub fn stats(&mut self, now: Time) -> &SenderStats {
         self.report.observe(now, self.control.cwnd);
+        &self.report.stats
+    }
+
+    /// Counters, the statistics of the window as they were last brought up to date. A look at them moves none.
+    pub fn counters(&self) -> &SenderStats {
         &self.report.stats
     }
 

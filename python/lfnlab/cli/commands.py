@@ -144,6 +144,10 @@ COMMANDS = {
         "evaluate:evaluate",
         "Show the evidence that RFC 9743 (BCP 133) asks for, for one law.",
     ),
+    "score": (
+        "score:score",
+        "Score a law on a committed objective: goodput, fairness, queues, recovery, marks.",
+    ),
 }
 #: What stands below the commands.
 OTHERS = {

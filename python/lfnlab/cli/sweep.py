@@ -460,26 +460,55 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
     from lfnlab.analysis.table import Table, plain, with_interval
 
     equals = tuned.equals()
-    values = {key: [trial.point[key] for trial in equals] for key in search.over}
+    texts = [objective.text for objective in search.objectives]
+    several = len(texts) > 1
     if as_json:
         said = {
             "schema": 1,
-            "minimise": search.minimise.text,
+            "minimise": texts if several else texts[0],
             "best": tuned.best.point,
             "objective": tuned.best.objective.to_json(),
             "confirmed": tuned.confirmed.to_json(),
             "equals": [trial.point for trial in equals],
-            "trials": [{"point": trial.point, "values": trial.values} for trial in tuned.trials],
+            "front": [
+                {
+                    "point": trial.point,
+                    "objectives": [value.to_json() for value in trial.objectives],
+                    "confirmed": [value.to_json() for value in confirmed],
+                }
+                for trial, confirmed in zip(tuned.front, tuned.confirmed_front, strict=True)
+            ],
+            "trials": [
+                {
+                    "point": trial.point,
+                    "values": trial.vector if several else trial.values,
+                    "constraints": trial.constraints,
+                    "feasible": trial.feasible,
+                }
+                for trial in tuned.trials
+            ],
         }
         print_json(said)
         return
     keys = tuple(search.over)
+    shown = tuned.front if several else tuned.trials[:SHOWN]
+    values = tuned.confirmed_front if several else [trial.objectives for trial in shown]
     rows = [
-        (*(str(trial.point[key]) for key in keys), with_interval(trial.objective))
-        for trial in tuned.trials[:SHOWN]
+        (*(str(trial.point[key]) for key in keys), *map(with_interval, of))
+        for trial, of in zip(shown, values, strict=True)
     ]
-    say(*plain(Table((*keys, "objective"), tuple(rows), len(keys))), sep="\n")
-    say(f"minimise {search.minimise.text}: {search.trials} trials, {search.seeds} seeds each")
+    say(
+        *plain(Table((*keys, *(texts if several else ("objective",))), tuple(rows), len(keys))),
+        sep="\n",
+    )
+    say(f"minimise {', '.join(texts)}: {search.trials} trials, {search.seeds} seeds each")
+    if any(not trial.feasible for trial in tuned.trials) and search.constraints:
+        broken = sum(not trial.feasible for trial in tuned.trials)
+        say(f"{broken} of {len(tuned.trials)} points break a constraint")
+    if several:
+        few = "one run, since nothing is random" if tuned.confirmed.n == 1 else "further seeds"
+        say(f"{len(shown)} points that no other dominates; their values are of {few}")
+        return
     if tuned.confirmed.n == 1:
         say(f"the best: {with_interval(tuned.confirmed)}, of one run, since nothing is random")
     else:
@@ -490,7 +519,7 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
     some = "1 point does" if len(equals) == 1 else f"{len(equals)} points do"
     say(f"{some} not differ from it at 95 %, seed by seed:")
     for key, at in search.over.items():
-        say(f"  {key}  {at.span(values[key])}")
+        say(f"  {key}  {at.span([trial.point[key] for trial in equals])}")
 
 
 def _print_swept(results: Results, page: Path | None, *, as_json: bool) -> None:

@@ -61,15 +61,16 @@ class Subject:
         return replace(scenario, link=replace(scenario.link, router=Router(kind=self.router)))
 
 
-def subject(name: str) -> Subject:
-    """The law that NAME, NAME:VARIANT, udt/NAME, FILE.h, FILE.so or FILE.py:CLASS names.
+def subject(name: str | type[Law]) -> Subject:
+    """The law that NAME, NAME:VARIANT, udt/NAME, FILE.h, FILE.so, FILE.py:CLASS or a class names.
 
     Raises:
         LawError: when there is none, with the nearest name.
     """
     made = prototype.resolved(name, Path())
     if prototype.is_prototype(made):
-        return Subject(name, made, prototype.label(made), "prototype")
+        return Subject(str(name), made, prototype.label(made), "prototype")
+    assert isinstance(name, str)
     info = law(name)
     bare = name.removeprefix(UDT)
     udt = name.startswith(UDT) or info.name == "udt"

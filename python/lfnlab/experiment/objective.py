@@ -43,13 +43,27 @@ class Objective:
         ScenarioError: when the formula is invalid.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, key: str = "minimise") -> None:
+        self.text, self._key = text, key
         try:
             self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise _refused(text, "is not a formula") from None
+            raise _refused(text, "is not a formula", key) from None
         self._check(self._tree)
+
+    @property
+    def names(self) -> list[str]:
+        """The metrics, and the keys of flows and links, that it has."""
+        return [
+            ast.unparse(node)
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Attribute)
+            or (isinstance(node, ast.Name) and node.id not in (*_FUNCTIONS, *_LISTS))
+        ]
+
+    def of_metrics(self, metrics: Mapping[str, float]) -> float | None:
+        """Value of metrics by name, which are all that it has; None if it is not finite."""
+        return self._finite({}, lambda: metrics)
 
     def of(self, summary: Summary) -> float | None:
         """Value for a run; None if it is not finite.
@@ -57,8 +71,13 @@ class Objective:
         Raises:
             UsageError: when it names what a run has not.
         """
+        return self._finite(summary, lambda: metrics_of(summary, summary["flows"]))
+
+    def _finite(
+        self, lists: Mapping[str, Any], metrics: Callable[[], Mapping[str, object]]
+    ) -> float | None:
         try:
-            value = self._value(self._tree, summary)
+            value = self._value(self._tree, lists, metrics)
         except UsageError:
             raise
         except (ArithmeticError, ValueError, TypeError):
@@ -82,44 +101,51 @@ class Objective:
             ) if name in _LISTS:
                 return
             case _:
-                raise _refused(self.text, f"contains {ast.unparse(node)!r}")
+                raise _refused(self.text, f"contains {ast.unparse(node)!r}", self._key)
 
-    def _value(self, node: ast.expr, summary: Summary) -> Any:
+    def _value(
+        self,
+        node: ast.expr,
+        lists: Mapping[str, Any],
+        metrics: Callable[[], Mapping[str, object]],
+    ) -> Any:
+        def value_of(inner: ast.expr) -> Any:
+            return self._value(inner, lists, metrics)
+
         match node:
             case ast.Constant(value=value):
                 return value
             case ast.Name(id=name):
-                found: Mapping[str, object] = metrics_of(summary, summary["flows"])
+                found = metrics()
                 if name not in found:
-                    raise UsageError(f"minimise: no metric {name}; allowed: {', '.join(found)}")
+                    raise UsageError(f"{self._key}: no metric {name}; allowed: {', '.join(found)}")
                 return found[name]
             case ast.UnaryOp(operand=inner):
-                return -self._value(inner, summary)
+                return -value_of(inner)
             case ast.BinOp(left=left, op=op, right=right):
-                return _BINARY[type(op)](self._value(left, summary), self._value(right, summary))
+                return _BINARY[type(op)](value_of(left), value_of(right))
             case ast.Call(func=ast.Name(id=name), args=inners):
-                return _FUNCTIONS[name](*(self._value(inner, summary) for inner in inners))
+                return _FUNCTIONS[name](*map(value_of, inners))
             case ast.Attribute(
                 value=ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(place))),
                 attr=key,
             ):
-                lists: Mapping[str, Any] = summary
                 entries = lists[_LISTS[name]]
                 if not 0 <= place < len(entries):
                     raise UsageError(
-                        f"minimise: {name}[{place}]: the run has {len(entries)}, counted from 0"
+                        f"{self._key}: {name}[{place}]: the run has {len(entries)}, counted from 0"
                     )
                 if key not in entries[place]:
                     allowed = ", ".join(entries[place])
-                    raise UsageError(f"minimise: {name}[{place}].{key}; allowed: {allowed}")
+                    raise UsageError(f"{self._key}: {name}[{place}].{key}; allowed: {allowed}")
                 return entries[place][key]
         raise AssertionError(ast.dump(node))
 
 
-def _refused(text: str, why: str) -> ScenarioError:
+def _refused(text: str, why: str, key: str) -> ScenarioError:
     functions = ", ".join(_FUNCTIONS)
     return ScenarioError(
         f'"{text}" {why}',
         f"allowed: numbers, metrics, flow[0].KEY, link[0].KEY, + - * / ** ( ), {functions}",
-        "minimise",
+        key,
     )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import lfnlab
 from lfnlab import Choice, Range, ScenarioError, dumbbell
 from lfnlab.errors import UsageError
 from lfnlab.experiment.objective import Objective
-from lfnlab.experiment.tune import Search
+from lfnlab.experiment.tune import Halving, Search
 
 if TYPE_CHECKING:
     from command import Lfn
@@ -139,3 +141,88 @@ def test_a_fault_names_file_and_key(table: str, says: str, tmp_path: Path, lfn: 
     err = lfn.err("tune", file, "--out", tmp_path / "out")
     assert err.startswith(f"lfn: {file}:")
     assert re.search(says, err), err
+
+
+BUSY = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="2s").with_background(1)
+SIZES = {"link.queue.size": Range("4 packets", "200 packets", "log")}
+FRONT = (Objective("mean_queue_s"), Objective("-utilization"))
+
+
+@pytest.mark.parametrize("sampler", [None, "tpe", "random"])
+def test_a_front_has_no_dominated_point(sampler: str | None, tmp_path: Path) -> None:
+    """A larger buffer fills the link and the queue: neither end dominates the other."""
+    search = Search(BUSY.flow("cubic"), FRONT, SIZES, trials=8, seeds=2, sampler=sampler)
+    tuned = search.run(out=tmp_path)
+    front = tuned.front
+    assert len(front) == len(tuned.confirmed_front) > 1
+    assert not any(a.dominates(b) for a in front for b in front)
+    others = [trial for trial in tuned.trials if trial not in front]
+    assert all(any(kept.dominates(trial) for kept in front) for trial in others)
+    queues, used = zip(*(trial.objectives for trial in front), strict=True)
+    order = sorted(range(len(front)), key=lambda at: queues[at].mean)
+    assert order == sorted(order, key=lambda at: -used[at].mean)
+    assert search.run(out=tmp_path) == tuned
+
+
+def test_a_value_is_the_mean_over_scenarios(tmp_path: Path) -> None:
+    objective, law = Objective("retransmits"), {"flow[0].law": Choice(["cubic"])}
+    slow = replace(BUSY, link=replace(BUSY.link, rate="5Mbit/s"))  # type: ignore[type-var]
+    first, second = (
+        Search(base.flow("reno"), objective, law, trials=1, seeds=2).run(out=tmp_path).best.values
+        for base in (BUSY, slow)
+    )
+    both = Search(
+        BUSY.flow("reno"), objective, law, trials=1, seeds=2, others=[slow.flow("reno")]
+    ).run(out=tmp_path)
+    assert first is not None
+    assert second is not None
+    means = tuple((a + b) / 2 for a, b in zip(first, second, strict=True))
+    assert both.best.values == pytest.approx(means)
+
+
+def test_constraints_are_kept(tmp_path: Path) -> None:
+    """Without it the largest buffer has the fullest link."""
+    search = Search(
+        BUSY.flow("cubic"),
+        Objective("-utilization"),
+        SIZES,
+        trials=16,
+        seeds=2,
+        constraints=[Objective("link[0].p99_queue_s - 0.02")],
+    )
+    tuned = search.run(out=tmp_path)
+    assert tuned.best.constraints[0] <= 0.0
+    free = min(trial.objective.mean for trial in tuned.trials)
+    assert free < tuned.best.objective.mean
+    never = replace(search, constraints=[Objective("1")], trials=2)
+    with pytest.raises(UsageError, match="constraints: no trial keeps them"):
+        never.run(out=tmp_path)
+
+
+def test_halving_ends_the_worse_ones_early(tmp_path: Path) -> None:
+    search = Search(
+        BUSY.flow("cubic"), Objective("mean_queue_s"), SIZES, trials=8, seeds=2, halving=Halving()
+    )
+    tuned = search.run(out=tmp_path)
+    assert len(tuned.trials) == 2
+    whole = Search(BUSY.flow("cubic"), Objective("mean_queue_s"), SIZES, trials=8, seeds=2)
+    assert tuned.best.objective.mean <= whole.run(out=tmp_path).trials[3].objective.mean
+    assert set(lfnlab.open(tmp_path).whole().collect()["sim_s"]) == {0.5, 1.0, 2.0}
+
+
+def test_the_fluid_screens(tmp_path: Path) -> None:
+    """Of 32 buffers those with the least queue are run: their proposals are the same, so the best
+    of few runs is the best of many."""
+    objective = Objective("mean_queue_s")
+    screened = Search(
+        BUSY.flow("reno"), objective, SIZES, trials=8, seeds=2, sampler="random", screen=4
+    ).run(out=tmp_path)
+    plain = Search(BUSY.flow("reno"), objective, SIZES, trials=32, seeds=2, sampler="random")
+    sizes = [
+        int(trial.point["link.queue.size"].split()[0])
+        for tuned in (screened, plain.run(out=tmp_path))
+        for trial in tuned.trials
+    ]
+    assert sorted(sizes[: len(screened.trials)])[-1] <= sorted(sizes)[len(sizes) // 2]
+    with pytest.raises(ScenarioError, match=r"screen: .*the fluid has utilization"):
+        Search(BUSY.flow("reno"), Objective("jain"), SIZES, screen=2)

@@ -8,8 +8,9 @@ mod watched;
 use std::sync::Arc;
 
 use lfn_header::Header;
+use lfn_law::Window;
 use lfn_path::Ecn;
-use lfn_tcp::{Acknowledgement, SenderConfig};
+use lfn_tcp::{Acknowledgement, Sender, SenderConfig};
 use lfn_units::Time;
 
 use super::context::Context;
@@ -301,6 +302,21 @@ impl TcpFlows {
         }
         let hop = Hop::new(Class::Data, flow.path.route, 0);
         Some(Routed { hop, packet: Packet::of_segment(id, segment) })
+    }
+
+    /// Window and pacing rate of a flow, in the place of its law. It sends what it then may.
+    pub fn steer(&mut self, cx: &mut Context, id: FlowId, cwnd: Window, pacing_bytes_per_s: u64) {
+        let (now, flow) = (cx.scheduler.now, &mut self.flows[id.index()]);
+        flow.sender.steer_to(now, cwnd, pacing_bytes_per_s);
+        let started = self.reported.get(id.index()).is_none_or(|reported| reported.started);
+        if started && !self.handshakes.is_opening(id) {
+            self.transmit(cx, id);
+        }
+    }
+
+    /// The sender of a flow.
+    pub fn sender(&self, id: FlowId) -> &Sender {
+        &self.flows[id.index()].sender
     }
 
     /// A sender's timer may be due.

@@ -205,7 +205,7 @@ impl Sender {
             }
             return;
         }
-        let own = self.rate.is_none() && self.control.pacing_Bps != 0;
+        let own = !self.law.is_controller() && self.control.pacing_Bps != 0;
         if self.report.stats.sent < UNPACED_SEGMENTS && self.config.handshake && !own {
             self.pacer.next_send = self.pacer.next_send.max(now);
             return;

@@ -8,6 +8,7 @@ use super::{Reported, TcpFlows};
 use crate::clock::ids::{FlowId, RouteId};
 use crate::ends::context::Context;
 use crate::ends::flow::{Flow, Role, Task};
+use crate::engine::Seen;
 use crate::misbehaving::Misbehaviour;
 use crate::summary::{size_bytes, some_s, Active, FlowSummary, Marks};
 
@@ -78,6 +79,26 @@ impl TcpFlows {
     /// Segments of all these flows that are delivered.
     pub fn delivered(&self, streams: Range<usize>) -> u64 {
         self.flows[streams].iter().map(Flow::delivered).sum()
+    }
+
+    /// What the sender of a flow knows.
+    pub fn seen(&self, id: FlowId) -> Seen {
+        let sender = &self.flows[id.index()].sender;
+        let stats = sender.counters();
+        let rtt = sender.rtt();
+        Seen {
+            rtt_ns: rtt.latest_ns(),
+            srtt_ns: rtt.srtt_ns(),
+            min_rtt_ns: rtt.min_ns(),
+            delivered: sender.delivered(),
+            sent: stats.sent,
+            retransmits: stats.retransmits,
+            timeouts: stats.timeouts,
+            loss_events: stats.loss_events,
+            marks: sender.marks_counted().unwrap_or(0),
+            in_flight: sender.in_flight(),
+            mss_bytes: sender.mss_bytes(),
+        }
     }
 
     /// Whether the first of these flows began by `since` and any has not ended.

@@ -1,0 +1,190 @@
+"""Trains a window with stable-baselines3's PPO, and puts it beside CUBIC on paths that it never saw.
+
+$ pip install 'lfnlab[gym]' stable-baselines3
+$ python examples/ppo.py                 a million steps, a few minutes of one core
+$ python examples/ppo.py --steps 20000   to see that it runs
+
+The agent sees the eight numbers of lfnlab.env.gym.features and multiplies its window once a round
+trip. It trains on drawn paths without random loss. The last table is of held-out paths: other
+draws, with rates, RTTs and losses beyond those of the training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import VecEnv
+
+from lfnlab import Range, Scenario, dumbbell
+from lfnlab.env import Sender
+from lfnlab.env.gym import SenderEnv, features, reward
+from lfnlab.experiment.design import with_values
+from lfnlab.experiment.executor import simulate
+from lfnlab import _core  # isort: skip - the simulator, for CUBIC on the same seeds
+
+PATH = dumbbell(
+    rate="50Mbit/s", rtt="40ms", buffer="1bdp", duration="10s", warmup="2s", sample="off"
+)
+TRAINING = {
+    "link.rate": Range("5Mbit/s", "100Mbit/s", "log"),
+    "flow[0].rtt": Range("10ms", "100ms", "log"),
+    "link.queue.size": Range("0.3bdp", "2bdp", "log"),
+}
+HELD_OUT = {
+    "link.rate": Range("20Mbit/s", "200Mbit/s", "log"),
+    "flow[0].rtt": Range("20ms", "150ms", "log"),
+    "link.queue.size": Range("0.3bdp", "2bdp", "log"),
+}
+LOSSES = (0.0, 1e-4, 1e-3)
+COUNT, PATHS = 16, 24
+
+
+class Vector(VecEnv):
+    """Senders as stable-baselines3 has them: an episode that ends begins anew in the same step."""
+
+    def __init__(self, count: int) -> None:
+        single = SenderEnv(PATH)
+        super().__init__(count, single.observation_space, single.action_space)
+        self.sender = Sender(PATH, draw=TRAINING, count=count, step="1rtt")
+        self.windows = np.full(count, 10.0)
+        self.spent_s = 0.0
+
+    def reset(self) -> np.ndarray:
+        self.windows[:] = 10.0
+        return features(self.sender.reset())
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self.actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        begun = time.process_time()
+        self.windows = steered(self.windows, self.actions)
+        seen = self.sender.step(self.windows)
+        told, gained = features(seen), reward(seen).astype(np.float32)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if seen.over.any():
+            for place in np.flatnonzero(seen.over):
+                infos[place] = {"terminal_observation": told[place], "TimeLimit.truncated": True}
+            first = features(self.sender.reset(only=seen.over))
+            told[seen.over] = first[seen.over]
+            self.windows[seen.over] = 10.0
+        self.spent_s += time.process_time() - begun
+        return told, gained, seen.over, infos
+
+    def close(self) -> None:
+        pass
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [None] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise NotImplementedError
+
+    def env_method(
+        self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
+    ) -> list[Any]:
+        raise NotImplementedError
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * self.num_envs
+
+
+def steered(windows: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    """The windows after the actions of agents: times 2 to the action, 2 to 4096 segments."""
+    return np.clip(windows * np.exp2(np.clip(actions[:, 0], -1.0, 1.0)), 2.0, 2.0**12)
+
+
+def agents(model: PPO, loss: float) -> list[tuple[dict[str, Any], int, dict[str, Any]]]:
+    """Of each held-out path its values, its seed and the result of the agent."""
+    lossy = Scenario.from_document(
+        with_values(PATH.to_document(), {"link.loss": loss} if loss else {})
+    )
+    lossy = dumbbell_rtt(lossy)
+    sender = Sender(lossy, draw=HELD_OUT, count=PATHS, step="1rtt")
+    seen = sender.reset(seed=2**40)
+    windows = np.full(PATHS, 10.0)
+    over = seen.over
+    while not over.all():
+        actions, _ = model.predict(features(seen), deterministic=True)
+        windows = np.where(over, windows, steered(windows, actions))
+        seen = sender.step(windows, only=~over)
+        over = over | seen.over
+    return [
+        (dict(sender.points[place]), sender.episode_seeds[place], dict(sender.finish(place)))
+        for place in range(PATHS)
+    ]
+
+
+def dumbbell_rtt(path: Scenario) -> Scenario:
+    """The path with the default RTT, which a document does not have."""
+    from dataclasses import replace
+
+    return replace(path, default_rtt=PATH.default_rtt)
+
+
+def cubic(point: dict[str, Any], seed: int, loss: float) -> dict[str, Any]:
+    """CUBIC's result on a path with the same seed."""
+    said = {**point, "seed": seed, **({"link.loss": loss} if loss else {})}
+    scenario = Scenario.from_document(with_values(PATH.flow("cubic").to_document(), said))
+    (run,) = _core.run_many([_core.Scenario(scenario.to_toml())], 1, None, sampled=False)
+    assert run is not None
+    import json
+
+    return dict(json.loads(run.summary()))
+
+
+def row(name: str, results: Sequence[dict[str, Any]]) -> str:
+    """Medians over the paths."""
+    flows, links = [r["flows"][0] for r in results], [r["links"][0] for r in results]
+    goodput = median(
+        f["goodput_bps"] / link["rate_bps"] for f, link in zip(flows, links, strict=True)
+    )
+    queue = median(link["mean_queue_s"] / f["rtt_s"] for f, link in zip(flows, links, strict=True))
+    again = median(f["retransmits"] / f["sent"] for f in flows)
+    return f"{name:8}  {goodput:22.2f}  {queue:17.2f}  {again * 100:12.2f} %"
+
+
+def main() -> None:
+    """Trains and compares."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--steps", type=int, default=1_000_000)
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    begun = time.process_time()
+    vector = Vector(COUNT)
+    vector.sender.reset(seed=chosen.seed)
+    model = PPO(
+        "MlpPolicy",
+        vector,
+        n_steps=256,
+        batch_size=1024,
+        n_epochs=5,
+        gamma=0.98,
+        learning_rate=lambda left: 3e-4 * left,
+        seed=chosen.seed,
+        device="cpu",
+    )
+    model.learn(chosen.steps)
+    whole_s = time.process_time() - begun
+    print(
+        f"{model.num_timesteps:,} steps in {whole_s:.0f} s of CPU time, {vector.spent_s:.1f} s "
+        f"({vector.spent_s / whole_s:.1%}) of them in the environment"
+    )
+    for loss in LOSSES:
+        print(f"\n{PATHS} held-out paths, random loss {loss:g}; medians")
+        print("law       goodput / link's rate  queue / base RTT  retransmitted")
+        results = agents(model, loss)
+        print(row("ppo", [result for _, _, result in results]))
+        print(row("cubic", [cubic(point, seed, loss) for point, seed, _ in results]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Does a score tell laws apart as they are, and say the same whenever it is made?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from lfnlab import Ack, Change, JudgePath, LabError, Law, Loss, Score, dumbbell, score
+from lfnlab.errors import LawError, ScenarioError, UsageError
+from lfnlab.evaluate.scenarios import link
+from lfnlab.judge import read, scores
+from lfnlab.scenario.elements import GilbertElliott
+
+THIN = JudgePath("10Mbit/s", "20ms", "1bdp")
+WIDE = JudgePath("20Mbit/s", "50ms", "0.5bdp", name="wide")
+PATHS = (THIN, WIDE)
+AXES = ("goodput-0-0", "queue-p95", "goodput-1e-3-0", "share-cubic", "refill-outage", "newcomer")
+
+
+class Hopeless(Law):
+    """Two packets a round trip, 0.5 to 1.2 Mbit/s on these paths."""
+
+    def on_sample(self, ack: Ack) -> None:
+        self.cwnd = self.ssthresh = 2
+
+    def on_ack(self, n: float, ack: Ack) -> None:
+        pass
+
+    def on_loss(self, loss: Loss) -> None:
+        self.ssthresh = 2
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scores")
+
+
+@pytest.fixture(scope="module")
+def made(store: Path) -> Score:
+    return score("cubic", paths=PATHS, against=["bbr3"], seeds=3, axes=AXES, out=store)
+
+
+def test_a_law_beside_itself_has_half(made: Score) -> None:
+    share = made["share-cubic"].median
+    assert share.low < 0.5 < share.high
+
+
+def test_a_law_does_not_differ_from_itself(made: Score) -> None:
+    rows = made.compare(made)
+    assert {row.said for row in (*rows.rows, *rows.by_path)} == {"equal"}
+    assert {row.difference.mean for row in rows.by_path} == {0.0}
+
+
+def test_order_changes_nothing(made: Score, store: Path) -> None:
+    other, own = scores(["bbr3", "cubic"], paths=PATHS[::-1], seeds=[3, 1, 2], axes=AXES, out=store)
+    assert own.frame().equals(made.frame())
+    assert other.frame().equals(made.against[0].frame())
+    assert str(replace(own, against=(other,))) == str(made)
+
+
+def test_the_same_runs_without_a_store_give_the_same_bytes(made: Score) -> None:
+    again = score("cubic", paths=PATHS, seeds=3, axes=AXES)
+    assert json.dumps(again.to_json()) == json.dumps(replace(made, against=()).to_json())
+
+
+def test_what_is_known_of_two_laws(made: Score) -> None:
+    said = {row.axis.name: row.said for row in made.compare(made.against[0]).rows}
+    # BBR holds its rate at a random loss of 1e-3; CUBIC does not. Signs are those of each axis.
+    assert said["goodput-1e-3-0"] == "worse"
+    assert made["goodput-1e-3-0"].median.mean < made.against[0]["goodput-1e-3-0"].median.mean
+
+
+def test_a_hopeless_law_is_worst_on_goodput(made: Score, store: Path) -> None:
+    hopeless = score(Hopeless, paths=PATHS, seeds=3, axes=["goodput-0-0", "newcomer"], out=store)
+    for path in made.paths:
+        own = hopeless.on("goodput-0-0", path).mean
+        assert own < 0.13
+        assert all(own < one.on("goodput-0-0", path).mean for one in (made, *made.against))
+    assert hopeless["goodput-0-0"].worst_path == "wide"
+
+
+def test_a_frame_has_every_value(made: Score) -> None:
+    frame = made.frame()
+    assert frame.height == len(PATHS) * len(AXES) * 3
+    assert frame["value"].null_count() == 0
+    wide = frame.filter(path="wide", axis="queue-p95")["value"]
+    assert wide.max() <= 0.026, "half of an RTT of 50 ms is the whole buffer"
+
+
+def test_refill_is_after_the_outage_and_within_the_run(made: Score) -> None:
+    values = made.frame().filter(axis="refill-outage")["value"]
+    assert values.min() > 0
+    assert values.max() <= 20.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "said"),
+    [
+        ({"law": "cubik"}, LawError, "cubic"),
+        ({"against": ["cubic"]}, LawError, "cubic is named twice"),
+        ({"paths": []}, ScenarioError, "paths: none"),
+        ({"paths": [THIN, THIN]}, ScenarioError, "two paths are called"),
+        ({"paths": [JudgePath("10", "20ms", "1bdp")]}, ScenarioError, "link.rate"),
+        ({"paths": ["thin"]}, ScenarioError, "allowed: a JudgePath or a Scenario"),
+        ({"seeds": 0}, ScenarioError, "seeds"),
+        ({"seeds": [1, 1]}, ScenarioError, "seeds"),
+        ({"axes": ["speed"]}, UsageError, '"speed"; allowed: goodput-0-0'),
+        ({"objective": "v0"}, UsageError, '"v0"; allowed: v1'),
+    ],
+)
+def test_errors_name_what_is_wrong(
+    settings: dict[str, object], kind: type[LabError], said: str
+) -> None:
+    with pytest.raises(kind) as error:
+        score(**({"law": "cubic", "paths": [THIN], "seeds": 1} | settings))  # type: ignore[arg-type]
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_path_with_flows_is_no_path() -> None:
+    path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp").flow("reno")
+    with pytest.raises(ScenarioError, match="without flows"):
+        score("cubic", paths=[path], seeds=1)
+
+
+def test_a_probe_that_a_path_cannot_have_says_why() -> None:
+    """Its own bursts of loss, and its own schedule, stay; what would need others has no value."""
+    path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="10s")
+    bursts = link(path, loss=GilbertElliott(p=1e-3, r=0.5))
+    step = path.with_changes(Change(at="5s", link="forward", rate="5Mbit/s"))
+    axes = ["goodput-0-0", "goodput-1e-3-0", "refill-loss"]
+    made = score("reno", paths={"bursts": bursts, "step": step}, seeds=1, axes=axes)
+    known = {(path, axis) for path, axis in made.frame().drop_nulls()["path", "axis"].iter_rows()}
+    assert known == {("bursts", "goodput-0-0"), ("step", "goodput-0-0"), ("step", "goodput-1e-3-0")}
+    assert made.missing["refill-loss", "step"] == "it has a schedule of its own; none can be added"
+
+
+def test_scores_of_other_paths_are_not_compared(made: Score) -> None:
+    with pytest.raises(UsageError, match="compare: paths"):
+        made.compare(replace(made, paths=("wide",)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('version = "v1"', "", "version: missing"),
+        ("least_s = 40.0", "least_s = nan", "time.least_s: found nan"),
+        ("warmup = 0.25", "warmup = 0.25\nend = 1", "time.end: unknown key"),
+        ("background = 3", "background = 4", "background: found 4"),
+        ("[0.4, 0.6]", "[0.6, 0.4]", "bounds.share-reno: found [0.6, 0.4]"),
+        ('queues = ["codel"', 'queues = ["drop-tail"', 'marks.queues: "drop-tail"'),
+        ("{ loss = 0.0, background = 0 },", "", "one of them without loss and background"),
+    ],
+)
+def test_a_wrong_objective_names_its_key(tmp_path: Path, old: str, new: str, said: str) -> None:
+    text = (files("lfnlab.judge") / "objectives" / "v1.toml").read_text()
+    assert old in text
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace(old, new))
+    with pytest.raises(ScenarioError) as error:
+        read(file)
+    assert str(error.value).startswith(str(file))
+    assert said in str(error.value)
+
+
+def test_the_hash_is_that_of_the_content(tmp_path: Path) -> None:
+    """An objective that was published never changes: a score names its version."""
+    text = (files("lfnlab.judge") / "objectives" / "v1.toml").read_text()
+    file = tmp_path / "mine.toml"
+    file.write_text(f"# mine\n{text}")
+    assert read(file).hash == read("v1").hash == "603468b68696"
+    file.write_text(text.replace("ratio = 4.0", "ratio = 5.0"))
+    assert read(file).hash != read("v1").hash
