@@ -1,0 +1,86 @@
+"""Held-out paths, drawn from a seed that was fixed before the search.
+
+Of 200 paths 120 have a drop-tail queue, 40 another queue, 20 a delay and a rate like those of a
+low satellite constellation, 20 a rate like that of a radio link. Rates are log-uniform from 10 to
+600 Mbit/s, RTTs from 10 to 300 ms, depths from 0.02 to 2 BDP; none of the search's paths is among
+them. Random loss comes from the objective's cells.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from lfnlab import Change, Link, Queue, Scenario, dumbbell
+
+SEED = 20261129
+COUNT = 200
+KINDS = ("drop-tail",) * 6 + ("queue",) * 2 + ("satellite", "radio")
+QUEUES = ("codel", "fq-codel", "pie", "red", "drop-head")
+SECONDS = 90
+"""Duration of a path whose link changes."""
+
+
+def held_out(count: int = COUNT, seed: int = SEED) -> dict[str, Scenario]:
+    """The paths by name; the first ones of a larger count are those of a smaller."""
+    draws = np.random.default_rng(seed)
+    found = {}
+    for number in range(count):
+        kind = KINDS[number % len(KINDS)]
+        path = {"satellite": _satellite, "radio": _radio}.get(kind, _wired)(draws)
+        if kind == "queue":
+            path = _queued(path, QUEUES[number // len(KINDS) % len(QUEUES)])
+        found[f"{number:03} {kind}"] = path
+    return found
+
+
+def _log(draws: np.random.Generator, low: float, high: float) -> float:
+    return math.exp(draws.uniform(math.log(low), math.log(high)))
+
+
+def _path(rate_bps: float, rtt_s: float, bdps: float) -> Scenario:
+    packets = max(4, round(bdps * rate_bps * rtt_s / 12_000))
+    return dumbbell(rate=f"{round(rate_bps)}bit/s", rtt=f"{rtt_s * 1e3:.3f}ms", buffer=f"{packets} packets")
+
+
+def _wired(draws: np.random.Generator) -> Scenario:
+    return _path(_log(draws, 1e7, 6e8), _log(draws, 0.01, 0.3), _log(draws, 0.02, 2.0))
+
+
+def _queued(path: Scenario, kind: str) -> Scenario:
+    """The same path with another queue, of at least a quarter of a second."""
+    assert path.link is not None and path.link.rate is not None
+    link: Link = path.link
+    deep = round(0.25 * float(path.link.rate.removesuffix("bit/s")) / 12_000)
+    return replace(path, link=replace(link, queue=Queue(kind=kind, size=f"{deep} packets")))
+
+
+def _satellite(draws: np.random.Generator) -> Scenario:
+    """Routes are assigned anew each 15 s (Starlink; Tanveer and others 2023): another delay, another
+    rate, and a tenth of a second without service at each second change."""
+    rate, rtt = _log(draws, 5e7, 2e8), 0.04
+    changes = []
+    for at in range(15, SECONDS, 15):
+        rtt_s = draws.uniform(0.025, 0.06)
+        changes.append(Change(at=f"{at}s", link="forward", delay=f"{rtt_s / 2 * 1e3:.3f}ms"))
+        if at % 30 == 0:
+            changes.append(Change(at=f"{at}s", link="forward", down=True))
+            changes.append(Change(at=f"{at}.1s", link="forward", down=False))
+        else:
+            changes.append(Change(at=f"{at}s", link="forward", rate=f"{round(rate * draws.uniform(0.5, 1.5))}bit/s"))
+    return replace(_path(rate, rtt, 1.0), duration=f"{SECONDS}s", schedule=tuple(changes))
+
+
+def _radio(draws: np.random.Generator) -> Scenario:
+    """A rate that is log-normal and first-order autoregressive, with a coefficient of variation of
+    about a half and a correlation time of 5 s."""
+    mean, sigma, keep = _log(draws, 1e7, 1e8), 0.47, math.exp(-1 / 5)
+    level, changes = 0.0, []
+    for at in range(1, SECONDS):
+        level = keep * level + math.sqrt(1 - keep**2) * draws.normal()
+        rate = mean * math.exp(sigma * level - sigma**2 / 2)
+        changes.append(Change(at=f"{at}s", link="forward", rate=f"{round(rate)}bit/s"))
+    path = _path(mean, _log(draws, 0.03, 0.1), 2.0)
+    return replace(path, duration=f"{SECONDS}s", schedule=tuple(changes))
