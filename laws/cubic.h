@@ -130,12 +130,12 @@ static inline u64 cubic_window(const struct cubic_curve *s, u64 t_ns)
 	return s->w_max - law_min(cubic_rise(s->k_q20 - t_q20), s->w_max);
 }
 
-static inline void cubic_curve_on_ack(struct cubic *law, u32 n, const struct law_ack *ack,
-				      struct law_control *control)
+/* The AIMD flow adds `alpha` a round trip (Q32), then 1 from the window of the last event on, except with the paper's alpha. */
+static inline void cubic_curve_grow(struct cubic_curve *s, u64 alpha, u32 n, const struct law_ack *ack,
+				    struct law_control *control)
 {
-	struct cubic_curve *s = &law->curve;
 	u64 w = control->cwnd, most = law_min(w + LAW_SEG(n), LAW_MAX_CWND); /* slow start's growth */
-	u64 inverse, alpha, t_ns, target;
+	u64 inverse, t_ns, target;
 
 	if (s->new_epoch) {
 		s->new_epoch = 0;
@@ -147,9 +147,8 @@ static inline void cubic_curve_on_ack(struct cubic *law, u32 n, const struct law
 	t_ns = ack->now_ns - s->epoch_ns;
 	inverse = (1ull << 63) / (w >> 16); /* 1/cwnd in Q47, for both increments */
 
-	alpha = CUBIC_ALPHA_2005;
-	if (law->variant == CUBIC_RFC)
-		alpha = s->w_est < s->cwnd_prior ? CUBIC_ALPHA_RFC : LAW_ONE;
+	if (alpha != CUBIC_ALPHA_2005 && s->w_est >= s->cwnd_prior)
+		alpha = LAW_ONE;
 	s->w_est = law_min(s->w_est + ((alpha >> 16) * inverse >> 31) * n, LAW_MAX_CWND);
 
 	if (cubic_window(s, t_ns) < s->w_est) {
@@ -159,6 +158,12 @@ static inline void cubic_curve_on_ack(struct cubic *law, u32 n, const struct law
 	/* RFC 9438 section 4.2: towards where the curve will be one RTT from now. */
 	target = law_clamp(cubic_window(s, t_ns + ack->srtt_ns), w, w + w / 2);
 	control->cwnd = law_min(w + (((target - w) >> 16) * inverse >> 31) * n, most);
+}
+
+static inline void cubic_curve_on_ack(struct cubic *law, u32 n, const struct law_ack *ack,
+				      struct law_control *control)
+{
+	cubic_curve_grow(&law->curve, law->variant == CUBIC_RFC ? CUBIC_ALPHA_RFC : CUBIC_ALPHA_2005, n, ack, control);
 }
 
 /* Integer cube root of a < 2^63, bit by bit. */
@@ -269,6 +274,14 @@ static inline void cubic_linux_on_sample(struct cubic *law, const struct law_ack
 			s->delay_min_us = (u32)rtt_us;
 }
 
+/* RFC 9438 section 5.8: time without enough to send is no part of the epoch. */
+static inline void cubic_curve_on_sample(struct cubic_curve *s, u64 now_ns, u32 flags)
+{
+	if ((flags & LAW_ACK_OPEN) && !(flags & LAW_ACK_CWND_LIMITED))
+		s->epoch_ns += now_ns - s->last_ns;
+	s->last_ns = now_ns;
+}
+
 static inline void cubic_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct cubic *s = state;
@@ -280,26 +293,27 @@ static inline void cubic_on_sample(void *state, const struct law_ack *ack, struc
 		cubic_linux_on_sample(s, ack);
 		return;
 	}
-	/* RFC 9438 section 5.8: time without enough to send is no part of the epoch. */
-	if ((ack->flags & LAW_ACK_OPEN) && !(ack->flags & LAW_ACK_CWND_LIMITED))
-		s->curve.epoch_ns += ack->now_ns - s->curve.last_ns;
-	s->curve.last_ns = ack->now_ns;
+	cubic_curve_on_sample(&s->curve, ack->now_ns, ack->flags);
 }
 
-static inline u64 cubic_curve_ssthresh(struct cubic *law, u64 w, u32 kind)
+/* An event at the window w. Fast convergence: below the last maximum `less` takes its place, room for others. */
+static inline void cubic_curve_end(struct cubic_curve *s, u64 w, u64 less, u32 kind)
 {
-	struct cubic_curve *s = &law->curve;
-	u32 keep = law->variant == CUBIC_RFC ? 7 : 8; /* tenths */
-
 	s->undo_w_max = s->w_max;
 	s->undo_cwnd_prior = s->cwnd_prior;
 	s->undo_new_epoch = s->new_epoch;
-	/* Fast convergence: below the last maximum, leave room for others. */
-	s->w_max = w < s->w_max ? w * (10 + keep) / 20 : w;
+	s->w_max = w < s->w_max ? less : w;
 	if (kind == LAW_LOSS_RTO)
 		s->w_max = 0; /* RFC 9438 section 4.8: K = 0, and W_max where the epoch begins */
 	s->cwnd_prior = w;
 	s->new_epoch = 1;
+}
+
+static inline u64 cubic_curve_ssthresh(struct cubic *law, u64 w, u32 kind)
+{
+	u32 keep = law->variant == CUBIC_RFC ? 7 : 8; /* tenths */
+
+	cubic_curve_end(&law->curve, w, w * (10 + keep) / 20, kind);
 	return w * keep / 10;
 }
 
@@ -326,17 +340,22 @@ static inline void cubic_on_loss(void *state, const struct law_loss *loss, struc
 }
 
 /* RFC 9438 section 4.9. If no ACK has begun a new epoch, the old one goes on; else one begins from
- * the restored window, on the same curve. Linux keeps what the event taught it. */
+ * the restored window, on the same curve. */
+static inline void cubic_curve_undo(struct cubic_curve *s)
+{
+	s->new_epoch = s->new_epoch ? s->undo_new_epoch : 1;
+	s->w_max = s->undo_w_max;
+	s->cwnd_prior = s->undo_cwnd_prior;
+}
+
+/* Linux keeps what the event taught it. */
 static inline void cubic_on_undo(void *state, struct law_control *control)
 {
 	struct cubic *s = state;
 
 	(void)control;
-	if (cubic_is_linux(s))
-		return;
-	s->curve.new_epoch = s->curve.new_epoch ? s->curve.undo_new_epoch : 1;
-	s->curve.w_max = s->curve.undo_w_max;
-	s->curve.cwnd_prior = s->curve.undo_cwnd_prior;
+	if (!cubic_is_linux(s))
+		cubic_curve_undo(&s->curve);
 }
 
 static inline void cubic_probe(const void *state, const struct law_control *control, u64 *out)

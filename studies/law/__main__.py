@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from studies.law import search
+import polars as pl
+
+from studies.law import judge, search
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 
@@ -27,13 +29,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, help="runs at a time")
     parser.add_argument("--trials", type=int, default=search.TRIALS, help="of each family")
     asked = parser.add_subparsers(dest="part", required=True)
-    for name in ("search",):
-        asked.add_parser(name)
+    asked.add_parser("search")
+    trial = asked.add_parser("judge")
+    trial.add_argument("--laws", default=",".join(judge.FIXED), help="names, with commas")
+    trial.add_argument("--paths", type=int, default=200)
+    trial.add_argument("--seeds", type=int, default=3)
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.part == "search":
         table = REFERENCE / "law_search.jsonl"
         search.search(chosen.out / "search", table, chosen.jobs, chosen.trials)
+    else:
+        found = judge.judge(
+            chosen.laws.split(","), chosen.out / "judge", chosen.seeds, chosen.paths, chosen.jobs
+        )
+        found.write_csv(REFERENCE / "law_judge.csv")
+        with pl.Config(tbl_rows=-1, tbl_cols=-1):
+            print(judge.summary(found))
 
 
 if __name__ == "__main__":

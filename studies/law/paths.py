@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lfnlab import Change, Link, Queue, Scenario, dumbbell
+from lfnlab import Change, Queue, Scenario, dumbbell
 
 SEED = 20261129
 COUNT = 200
@@ -42,7 +42,9 @@ def _log(draws: np.random.Generator, low: float, high: float) -> float:
 
 def _path(rate_bps: float, rtt_s: float, bdps: float) -> Scenario:
     packets = max(4, round(bdps * rate_bps * rtt_s / 12_000))
-    return dumbbell(rate=f"{round(rate_bps)}bit/s", rtt=f"{rtt_s * 1e3:.3f}ms", buffer=f"{packets} packets")
+    return dumbbell(
+        rate=f"{round(rate_bps)}bit/s", rtt=f"{rtt_s * 1e3:.3f}ms", buffer=f"{packets} packets"
+    )
 
 
 def _wired(draws: np.random.Generator) -> Scenario:
@@ -51,15 +53,18 @@ def _wired(draws: np.random.Generator) -> Scenario:
 
 def _queued(path: Scenario, kind: str) -> Scenario:
     """The same path with another queue, of at least a quarter of a second."""
-    assert path.link is not None and path.link.rate is not None
-    link: Link = path.link
-    deep = round(0.25 * float(path.link.rate.removesuffix("bit/s")) / 12_000)
+    link = path.link
+    assert link is not None
+    assert link.rate is not None
+    deep = round(0.25 * float(link.rate.removesuffix("bit/s")) / 12_000)
     return replace(path, link=replace(link, queue=Queue(kind=kind, size=f"{deep} packets")))
 
 
 def _satellite(draws: np.random.Generator) -> Scenario:
-    """Routes are assigned anew each 15 s (Starlink; Tanveer and others 2023): another delay, another
-    rate, and a tenth of a second without service at each second change."""
+    """A path whose route changes each 15 s (Starlink; Tanveer and others 2023).
+
+    Each change brings another delay and another rate, or a tenth of a second without service.
+    """
     rate, rtt = _log(draws, 5e7, 2e8), 0.04
     changes = []
     for at in range(15, SECONDS, 15):
@@ -69,13 +74,21 @@ def _satellite(draws: np.random.Generator) -> Scenario:
             changes.append(Change(at=f"{at}s", link="forward", down=True))
             changes.append(Change(at=f"{at}.1s", link="forward", down=False))
         else:
-            changes.append(Change(at=f"{at}s", link="forward", rate=f"{round(rate * draws.uniform(0.5, 1.5))}bit/s"))
+            changes.append(
+                Change(
+                    at=f"{at}s",
+                    link="forward",
+                    rate=f"{round(rate * draws.uniform(0.5, 1.5))}bit/s",
+                )
+            )
     return replace(_path(rate, rtt, 1.0), duration=f"{SECONDS}s", schedule=tuple(changes))
 
 
 def _radio(draws: np.random.Generator) -> Scenario:
-    """A rate that is log-normal and first-order autoregressive, with a coefficient of variation of
-    about a half and a correlation time of 5 s."""
+    """A log-normal, first-order autoregressive rate.
+
+    Its coefficient of variation is about a half, its correlation time 5 s.
+    """
     mean, sigma, keep = _log(draws, 1e7, 1e8), 0.47, math.exp(-1 / 5)
     level, changes = 0.0, []
     for at in range(1, SECONDS):

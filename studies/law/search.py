@@ -1,6 +1,6 @@
 """The search: points of the law `grammar`, by family, each with the same number of trials.
 
-What a point is worth was fixed before the search (``MARGINS``, :func:`worth`): the median gain of
+The worth of a point was fixed before the search (``MARGINS``, :func:`worth`): the median gain of
 goodput over CUBIC on the cells with random loss, in doublings, less ``PRICE`` times the part of
 all pairs of path and axis on which the point is worse than CUBIC by more than a margin.
 """
@@ -20,7 +20,7 @@ from lfnlab.judge import Score, scores
 
 OBJECTIVE = Path(__file__).with_name("objective.toml")
 SEED = 20261129
-TRIALS = 24
+TRIALS = 10
 """Of each family."""
 PRICE = 20.0
 
@@ -34,7 +34,13 @@ FAMILIES: dict[str, Space] = {
     "htcp-be": {"growth": 1, "memory": 1, "speed": _SPEED, "keep": (0.3, 0.8, "linear")},
     "htcp-be:hold": {"growth": 1, "memory": 1, "speed": _SPEED, "gate": 1000, "heavy": _HEAVY},
     "a: faster at ebb": {"gate": _GATE, "probe": _PROBE, "hold": 0.7},
-    "b: H-TCP, held at ebb": {"growth": 1, "memory": 1, "speed": _SPEED, "gate": _GATE, "heavy": _HEAVY},
+    "b: H-TCP, held at ebb": {
+        "growth": 1,
+        "memory": 1,
+        "speed": _SPEED,
+        "gate": _GATE,
+        "heavy": _HEAVY,
+    },
     "c: CUBIC, held at ebb": {"gate": _GATE, "heavy": _HEAVY},
     "d: all": {
         "speed": (0.5, 2.0, "log"),
@@ -56,12 +62,14 @@ MARGINS = {
     "short-flows": (0.1, 0.0),
 }
 """By the beginning of an axis's name: what is worse, in its unit and as a part of CUBIC's value."""
+LOSSY = ("goodput-1e-05-0", "goodput-0.0001-0", "goodput-0.001-0")
+"""Axes with random loss and no background."""
 INSIDE = 0.1
 """A share at most so far from a half is not worse."""
 
 
 def margin(axis: str, reference: float) -> float:
-    """What an axis must be worse by than CUBIC's value to count as worse."""
+    """The difference from CUBIC's value from which an axis counts as worse."""
     unit, part = next(both for name, both in MARGINS.items() if axis.startswith(name))
     return unit + part * abs(reference)
 
@@ -71,7 +79,7 @@ class Worth:
     """A law beside CUBIC."""
 
     gain: float
-    """Median over paths and cells of random loss without background, log2 of goodput over CUBIC's."""
+    """Median over paths and ``LOSSY`` of log2 of goodput over CUBIC's."""
     worse: tuple[str, ...]
     """``path: axis`` of what is worse by more than its margin."""
     pairs: int
@@ -84,7 +92,7 @@ class Worth:
 
 
 def worth(law: Score, cubic: Score) -> Worth:
-    """What a law is worth, by the means over the seeds."""
+    """The worth of a law, by the means over the seeds."""
     gains, worse, pairs = [], [], 0
     for axis in law.axes:
         for path in law.paths:
@@ -96,7 +104,7 @@ def worth(law: Score, cubic: Score) -> Worth:
             fair = axis.name.startswith("share") and axis.badness(own) <= INSIDE
             if by > margin(axis.name, its) and not fair:
                 worse.append(f"{path}: {axis.name}")
-            if axis.name.startswith("goodput-1e-0") and axis.name.endswith("-0"):
+            if axis.name in LOSSY:
                 gains.append(math.log2(max(own, 1e-6) / max(its, 1e-6)))
     return Worth(float(np.median(gains)), tuple(worse), pairs)
 

@@ -1,0 +1,105 @@
+"""The trial: the law and its rivals beside CUBIC on held-out paths.
+
+The table has a row a law and path: on how many axes the law is worse than CUBIC, by its interval
+and by the margins of the search, its gain with random loss, shares, and how it fares there. Rivals
+that the search tuned are points of `grammar`; ABBA and BBRv3 have no parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from lfnlab.judge import Score, scores
+from studies.law.paths import held_out
+from studies.law.search import LOSSY, OBJECTIVE, worth
+
+if TYPE_CHECKING:
+    from lfnlab.scenario.builder import Scenario
+
+REFERENCE = "cubic"
+FIXED = ("ebb", "abba", "bbr3", "htcp", "htcp-be", "htcp-be:hold")
+CHUNK = 20
+"""Paths that are run together, with all laws."""
+
+
+def judge(
+    laws: Sequence[str], store: Path, seeds: int, count: int, jobs: int | None
+) -> pl.DataFrame:
+    """The rows of laws by path, for the first ``count`` held-out paths."""
+    paths = held_out(count)
+    names = sorted(paths)
+    rows = []
+    for at in range(0, len(names), CHUNK):
+        chosen = {name: paths[name] for name in names[at : at + CHUNK]}
+        found = scores(
+            [REFERENCE, *laws], paths=chosen, objective=OBJECTIVE, seeds=seeds, out=store, jobs=jobs
+        )
+        for score in found[1:]:
+            rows += _rows(score, found[0], chosen, len(laws))
+    return pl.DataFrame(rows)
+
+
+def _rows(
+    law: Score, cubic: Score, paths: Mapping[str, Scenario], laws: int
+) -> list[dict[str, Any]]:
+    """A row a path; intervals are at 95 %, corrected for the number of laws (Bonferroni)."""
+    said: dict[str, list[str]] = {name: [] for name in paths}
+    for row in law.compare(cubic, confidence=1.0 - 0.05 / laws).by_path:
+        if row.said == "worse":
+            said[row.path].append(row.axis.name)
+    return [_row(law, cubic, name, said[name]) for name in sorted(paths)]
+
+
+def _row(law: Score, cubic: Score, path: str, worse: Sequence[str]) -> dict[str, Any]:
+    beyond = [
+        text.rsplit(": ", 1)[1] for text in worth(law, cubic).worse if text.startswith(f"{path}: ")
+    ]
+    gains = [_ratio(law.on(axis, path).mean, cubic.on(axis, path).mean) for axis in LOSSY]
+    by = {name: law.on(name, path).mean for name in ("share-reno", "share-cubic")}
+    return {
+        "law": law.law,
+        "path": path,
+        "worse": " ".join(worse),
+        "beyond": " ".join(beyond),
+        **{f"gain {axis.split('-', 1)[1]}": gain for axis, gain in zip(LOSSY, gains, strict=True)},
+        **{name: None if math.isnan(value) else round(value, 4) for name, value in by.items()},
+        "share-cubic of cubic": round(cubic.on("share-cubic", path).mean, 4),
+    }
+
+
+def _ratio(own: float, its: float) -> float | None:
+    if math.isnan(own) or math.isnan(its):
+        return None
+    return round(max(own, 1e-6) / max(its, 1e-6), 4)
+
+
+def summary(table: pl.DataFrame) -> pl.DataFrame:
+    """A row a law: parts of the paths and the median gain."""
+    gains = [name for name in table.columns if name.startswith("gain ")]
+    rows = []
+    for law in dict.fromkeys(table["law"]):
+        own = table.filter(pl.col("law") == law)
+        values = own.select(gains).to_numpy().ravel().astype(float)
+        rows.append(
+            {
+                "law": law,
+                "paths": len(own),
+                "no axis worse by its interval": float((own["worse"].fill_null("") == "").mean()),
+                "no axis worse by its margin": float((own["beyond"].fill_null("") == "").mean()),
+                "median gain": float(np.nanmedian(values)),
+                "fair beside reno": _inside(own["share-reno"]),
+                "fair beside cubic": _inside(own["share-cubic"]),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _inside(shares: pl.Series) -> float:
+    """Part of the paths on which a share is 40 to 60 %."""
+    return float(shares.drop_nulls().is_between(0.4, 0.6).mean())
