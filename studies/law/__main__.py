@@ -1,7 +1,8 @@
 """A search for a law that does not break, and its trial on held-out paths.
 
 $ python -m studies.law search    points of the law `grammar`, by family, on eight paths
-$ python -m studies.law judge     the law beside its rivals on 200 held-out paths
+$ python -m studies.law judge     the law beside its rivals on held-out paths
+$ python -m studies.law page      docs/ebb.md from both tables
 
 ``docs/ebb.md`` has the results.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from studies.law import judge, search
+from studies.law import judge, page, search
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 
@@ -34,16 +35,19 @@ def main() -> None:
     trial.add_argument("--laws", default=",".join(judge.FIXED), help="names, with commas")
     trial.add_argument("--paths", type=int, default=200)
     trial.add_argument("--seeds", type=int, default=3)
+    asked.add_parser("page")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    if chosen.part == "search":
-        table = REFERENCE / "law_search.jsonl"
+    table, trial_table = REFERENCE / "law_search.jsonl", REFERENCE / "law_judge.csv"
+    if chosen.part == "page":
+        page.write(table, trial_table)
+    elif chosen.part == "search":
         search.search(chosen.out / "search", table, chosen.jobs, chosen.trials)
     else:
         found = judge.judge(
             chosen.laws.split(","), chosen.out / "judge", chosen.seeds, chosen.paths, chosen.jobs
         )
-        found.write_csv(REFERENCE / "law_judge.csv")
+        found.write_csv(trial_table)
         with pl.Config(tbl_rows=-1, tbl_cols=-1):
             print(judge.summary(found))
 
