@@ -1,4 +1,4 @@
-"""Trains a window with stable-baselines3's PPO, and puts it beside CUBIC on paths that it never saw.
+"""Trains a window with stable-baselines3's PPO, and puts it beside CUBIC on held-out paths.
 
 $ pip install 'lfnlab[gym]' stable-baselines3
 $ python examples/ppo.py                 a million steps, a few minutes of one core
@@ -12,8 +12,10 @@ draws, with rates, RTTs and losses beyond those of the training.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -22,12 +24,10 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecEnv
 
-from lfnlab import Range, Scenario, dumbbell
+from lfnlab import Range, Scenario, _core, dumbbell
 from lfnlab.env import Sender
 from lfnlab.env.gym import SenderEnv, features, reward
 from lfnlab.experiment.design import with_values
-from lfnlab.experiment.executor import simulate
-from lfnlab import _core  # isort: skip - the simulator, for CUBIC on the same seeds
 
 PATH = dumbbell(
     rate="50Mbit/s", rtt="40ms", buffer="1bdp", duration="10s", warmup="2s", sample="off"
@@ -47,7 +47,7 @@ COUNT, PATHS = 16, 24
 
 
 class Vector(VecEnv):
-    """Senders as stable-baselines3 has them: an episode that ends begins anew in the same step."""
+    """Senders as stable-baselines3 has them: an episode that ends restarts in the same step."""
 
     def __init__(self, count: int) -> None:
         single = SenderEnv(PATH)
@@ -101,13 +101,15 @@ def steered(windows: np.ndarray, actions: np.ndarray) -> np.ndarray:
     return np.clip(windows * np.exp2(np.clip(actions[:, 0], -1.0, 1.0)), 2.0, 2.0**12)
 
 
+def lossy(loss: float) -> Scenario:
+    """The path with random loss."""
+    assert PATH.link is not None
+    return replace(PATH, link=replace(PATH.link, loss=loss or None))
+
+
 def agents(model: PPO, loss: float) -> list[tuple[dict[str, Any], int, dict[str, Any]]]:
     """Of each held-out path its values, its seed and the result of the agent."""
-    lossy = Scenario.from_document(
-        with_values(PATH.to_document(), {"link.loss": loss} if loss else {})
-    )
-    lossy = dumbbell_rtt(lossy)
-    sender = Sender(lossy, draw=HELD_OUT, count=PATHS, step="1rtt")
+    sender = Sender(lossy(loss), draw=HELD_OUT, count=PATHS, step="1rtt")
     seen = sender.reset(seed=2**40)
     windows = np.full(PATHS, 10.0)
     over = seen.over
@@ -122,21 +124,12 @@ def agents(model: PPO, loss: float) -> list[tuple[dict[str, Any], int, dict[str,
     ]
 
 
-def dumbbell_rtt(path: Scenario) -> Scenario:
-    """The path with the default RTT, which a document does not have."""
-    from dataclasses import replace
-
-    return replace(path, default_rtt=PATH.default_rtt)
-
-
 def cubic(point: dict[str, Any], seed: int, loss: float) -> dict[str, Any]:
     """CUBIC's result on a path with the same seed."""
-    said = {**point, "seed": seed, **({"link.loss": loss} if loss else {})}
-    scenario = Scenario.from_document(with_values(PATH.flow("cubic").to_document(), said))
-    (run,) = _core.run_many([_core.Scenario(scenario.to_toml())], 1, None, sampled=False)
+    said = with_values(lossy(loss).flow("cubic").to_document(), {**point, "seed": seed})
+    text = Scenario.from_document(said).to_toml()
+    (run,) = _core.run_many([_core.Scenario(text)], 1, None, sampled=False)
     assert run is not None
-    import json
-
     return dict(json.loads(run.summary()))
 
 
@@ -165,9 +158,9 @@ def main() -> None:
         "MlpPolicy",
         vector,
         n_steps=256,
-        batch_size=1024,
-        n_epochs=5,
-        gamma=0.98,
+        batch_size=256,
+        n_epochs=10,
+        gamma=0.95,
         learning_rate=lambda left: 3e-4 * left,
         seed=chosen.seed,
         device="cpu",

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::{Ack, BoxedLaw, Build, Control, Controller, Law, Loss, Prototype, Rate, SlowStartKind, Window};
 
-/// What a sender obeys from its next congestion event or its handshake on. Whoever sets it tells the sender of changes
-/// in between (`lfn_tcp::Sender::steer`).
+/// Window and rate that a sender takes from its next congestion event or its handshake on. A change in between needs
+/// `lfn_tcp::Sender::steer_to` besides.
 #[derive(Debug)]
 pub struct Hand {
     cwnd_q32: AtomicU64,

@@ -45,7 +45,7 @@ struct Environment {
     seen: Seen,
     cwnd: f64,
     pacing_bps: f64,
-    /// What ended it before its time.
+    /// The reason why it ended before its time.
     failed: Option<String>,
     _share: memory::Share,
 }

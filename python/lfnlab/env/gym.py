@@ -54,7 +54,7 @@ _FLOOR_BPS = 1e3
 
 
 def features(seen: Observation) -> Array:
-    """What an agent sees by default: eight numbers from 0 to 10 an environment, without a unit.
+    """The default features: eight numbers from 0 to 10 an environment, without a unit.
 
     Queueing delay of the smoothed and of the newest RTT over the smallest RTT; parts of the sent
     segments that were sent again, and of the delivered ones that were marked; segments in flight
@@ -183,7 +183,7 @@ class SenderEnv(gymnasium.Env[Any, Any]):
 class SenderVectorEnv(VectorEnv[Any, Any, Any]):
     """Many senders, which advance in one call.
 
-    An environment whose episode ended begins anew at the next step, which ignores its action.
+    An environment whose episode ended restarts at the next step, which ignores its action.
 
     Args:
         count, threads: as of :class:`lfnlab.env.Sender`; the rest as of :class:`SenderEnv`.

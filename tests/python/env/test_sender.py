@@ -265,7 +265,7 @@ def test_a_path_that_cannot_be_is_refused_at_its_reset() -> None:
     sender = Sender(PATH, draw={"link.speed": Choice([1])})
     with pytest.raises(ScenarioError, match=r"link\.speed"):
         sender.reset(seed=1)
-    with pytest.raises(LawError, match="Held@.*; allowed as cross traffic: laws of the registry"):
+    with pytest.raises(LawError, match=r"Held@.*; allowed as cross traffic: laws of the registry"):
         Sender(PATH.flow(Held)).reset(seed=1)
     for seed in (-1, 1.5, 2**63):
         with pytest.raises(UsageError, match="seed"):

@@ -7,7 +7,7 @@ use super::sim::Sim;
 use crate::clock::ids::FlowId;
 use crate::config::Connection;
 
-/// What the sender of a flow knows. Counters are of the whole connection; times are 0 before the first sample.
+/// Estimates and counters of a flow's sender. Counters are of the whole connection; times are 0 before the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Newest RTT sample, in ns.
@@ -48,7 +48,7 @@ impl Sim {
         true
     }
 
-    /// What the sender of a flow knows; `None` if it is not over TCP.
+    /// Estimates and counters of a flow's sender; `None` if it is not over TCP.
     pub fn seen(&self, number: usize) -> Option<Seen> {
         Some(self.ends.tcp.seen(self.tcp_flow(number)?))
     }

@@ -81,7 +81,7 @@ impl TcpFlows {
         self.flows[streams].iter().map(Flow::delivered).sum()
     }
 
-    /// What the sender of a flow knows.
+    /// Estimates and counters of a flow's sender.
     pub fn seen(&self, id: FlowId) -> Seen {
         let sender = &self.flows[id.index()].sender;
         let stats = sender.counters();
