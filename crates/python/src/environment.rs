@@ -3,7 +3,7 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
 
 use lfn_law::{Hand, LawSpec, Window};
@@ -178,7 +178,7 @@ impl Environments {
 
     /// Begins an episode of a place.
     fn begin(&self, place: usize, text: &str) -> PyResult<()> {
-        let mut all = self.lock();
+        let mut all = self.lock()?;
         let slot =
             all.get_mut(place).ok_or_else(|| UsageError::new_err(format!("no environment {place}")))?;
         // The memory of the old one is free for the new one.
@@ -208,7 +208,7 @@ impl Environments {
             "rtts" => Every::Rtts(value),
             _ => Every::Segments(value as u64),
         };
-        let mut all = self.lock();
+        let mut all = self.lock()?;
         let count = all.len();
         let cwnd = actions(py, "cwnd", cwnd, count, Window::MAX.segments(), (1.0, Window::MAX.segments()))?;
         let pacing = actions(py, "rate", pacing_bps, count, 0.0, (8.0, 1e13))?;
@@ -251,7 +251,7 @@ impl Environments {
 
     /// The result of an episode up to now, as [`crate::Run::summary`] has it; the episode ends.
     fn finish(&self, place: usize) -> PyResult<String> {
-        let taken = self.lock().get_mut(place).and_then(Option::take);
+        let taken = self.lock()?.get_mut(place).and_then(Option::take);
         let Some(environment) = taken else {
             return Err(UsageError::new_err(format!("environment {place} has not begun; call reset first")));
         };
@@ -263,9 +263,16 @@ impl Environments {
 }
 
 impl Environments {
-    /// No panic happens under the lock that is not caught.
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Environment>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Never waits: the thread that advances would wait for the interpreter, which this one holds. No panic happens
+    /// under the lock that is not caught.
+    fn lock(&self) -> PyResult<MutexGuard<'_, Vec<Option<Environment>>>> {
+        match self.0.try_lock() {
+            Ok(all) => Ok(all),
+            Err(TryLockError::Poisoned(error)) => Ok(error.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(UsageError::new_err(
+                "step: another thread advances these environments; allowed: one thread",
+            )),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -241,6 +242,27 @@ def test_a_step_needs_an_episode() -> None:
         sender.step([20.0])
     sender.reset()
     sender.step([20.0])
+
+
+def test_threads_that_share_environments_do_not_wait_for_each_other_for_ever() -> None:
+    sender = Sender(replace(PATH, duration="400s"), step="20s", count=8)
+    sender.reset(seed=1)
+    windows, refused = np.full(sender.count, 50.0), []
+
+    def advance() -> None:
+        for _ in range(10):
+            try:
+                sender.step(windows)
+            except UsageError as error:
+                refused.append(str(error))
+
+    threads = [Thread(target=advance, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert all("another thread" in said or "is over" in said for said in refused)
 
 
 @pytest.mark.parametrize(
