@@ -4,6 +4,7 @@
  *
  *   A loss without a queue is no sign of congestion: it keeps the window and the curve. Any other costs what it costs
  *   CUBIC. The queue is low below EBB_GATE, and below half of the longest one in a shallow buffer.
+ *   With less than half of the window in flight much was lost at once, as in an outage: a congestion.
  *   In a shallow buffer losses of the first EBB_SETTLE round trips after a cut belong to what was cut for: the sender's
  *   own bursts overflow it.
  *   A flow that loses too much without a queue is blind: its path drops without one. It is CUBIC until a loss comes with
@@ -93,7 +94,7 @@ static inline void ebb_on_loss(void *state, const struct law_loss *loss, struct 
 
 	if (!low)
 		s->blind = 0;
-	s->held = low && settled && !s->blind && !many && w >= control->ssthresh;
+	s->held = low && settled && !s->blind && !many && w >= control->ssthresh && LAW_SEG(loss->inflight) >= w / 2;
 	if (!s->held) {
 		s->blind |= low && many;
 		control->ssthresh = ebb_cut(s, w, loss->now_ns, loss->kind);

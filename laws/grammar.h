@@ -147,7 +147,7 @@ static inline void grammar_on_loss(void *state, const struct law_loss *loss, str
 	if (!empty)
 		s->blind = 0;
 	settled = !s->cut_ns || s->deep_ns >= s->gate_ns || loss->now_ns - s->cut_ns >= GRAMMAR_SETTLE * loss->srtt_ns;
-	s->held = empty && settled && !s->blind && !many && w >= control->ssthresh;
+	s->held = empty && settled && !s->blind && !many && w >= control->ssthresh && LAW_SEG(loss->inflight) >= w / 2;
 	if (!s->held) {
 		s->blind |= empty && many;
 		control->ssthresh = grammar_cut(s, w, loss->now_ns, loss->mss_B, loss->kind);

@@ -33,7 +33,8 @@ def main() -> None:
     asked.add_parser("search")
     trial = asked.add_parser("judge")
     trial.add_argument("--laws", default=",".join(judge.FIXED), help="names, with commas")
-    trial.add_argument("--paths", type=int, default=200)
+    trial.add_argument("--first", type=int, default=40, help="number of the first path")
+    trial.add_argument("--paths", type=int, default=40, help="how many")
     trial.add_argument("--seeds", type=int, default=3)
     asked.add_parser("page")
     chosen = parser.parse_args()
@@ -45,7 +46,12 @@ def main() -> None:
         search.search(chosen.out / "search", table, chosen.jobs, chosen.trials)
     else:
         found = judge.judge(
-            chosen.laws.split(","), chosen.out / "judge", chosen.seeds, chosen.paths, chosen.jobs
+            chosen.laws.split(","),
+            chosen.out / "judge",
+            chosen.seeds,
+            chosen.first,
+            chosen.paths,
+            chosen.jobs,
         )
         found.write_csv(trial_table)
         with pl.Config(tbl_rows=-1, tbl_cols=-1):

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from lfnlab.scenario.builder import Scenario
 
 REFERENCE = "cubic"
-FIXED = ("ebb", "abba", "bbr3", "htcp", "htcp-be", "htcp-be:hold")
+FIXED = ("ebb", "abba", "bbr3", "htcp-be:hold")
 CHUNK = 20
 """Paths that are run together, with all laws."""
 
 
 def judge(
-    laws: Sequence[str], store: Path, seeds: int, count: int, jobs: int | None
+    laws: Sequence[str], store: Path, seeds: int, first: int, count: int, jobs: int | None
 ) -> pl.DataFrame:
-    """The rows of laws by path, for the first ``count`` held-out paths."""
-    paths = held_out(count)
-    names = sorted(paths)
+    """The rows of laws by path, for ``count`` held-out paths from the number ``first`` on."""
+    paths = held_out(first + count)
+    names = sorted(paths)[first:]
     rows = []
     for at in range(0, len(names), CHUNK):
         chosen = {name: paths[name] for name in names[at : at + CHUNK]}
