@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lfnlab.attacker import space
 from lfnlab.attacker.judge import SEARCH_SEED
 from lfnlab.attacker.runs import Ask, Runs
-from lfnlab.attacker.scenarios import NEIGHBOUR, SHORT_S, document, link_bps
-from lfnlab.attacker.weaknesses import _law
+from lfnlab.attacker.scenarios import NEIGHBOUR, SHORT_S, link_bps
+from lfnlab.attacker.weaknesses import law_named
 from lfnlab.machine import cores
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def on_draws(
     """
     import polars as pl
 
-    subject = _law(law)
+    subject = law_named(law)
     runs = Runs(None, {}, cores() if jobs is None else jobs)
     rows: list[dict[str, Any]] = []
     for place in range(0, len(paths), BATCH):
@@ -102,8 +102,3 @@ def _rows(law: str, paths: Sequence[Path], runs: Runs) -> Iterator[dict[str, Any
             "cubic_bps": None if two is None else two.goodput_bps,
             "beside": None if three is None or sum_bps <= 0 else three.goodput_bps / sum_bps,
         }
-
-
-def scenario_of(path: Path, law: str) -> dict[str, Any]:
-    """The tables of a path's scenario with a law on it, as a run of the search has it."""
-    return document(path, _law(law).spelled, SEARCH_SEED, SHORT_S)

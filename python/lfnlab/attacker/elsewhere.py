@@ -125,6 +125,6 @@ def _one(weakness: Weakness, backend: Backend, runs: Runs) -> Elsewhere:
 
 
 def build_of(backend: Backend) -> str:
-    """A name of a backend's build: its address of an empty scenario."""
-    scenario = _core.Scenario('schema = 1\nduration = "1s"\n[link]\nrate = "1Mbit/s"\n')
+    """A name of a backend's build: its address of the plain dumbbell."""
+    scenario = _core.Scenario(Ask({}, "reno", 1, LONG_S).text)
     return f"{backend.name} {backend.keys(scenario, [1])[0]}"

@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.attacker import harm, space
+from lfnlab.attacker.harm import Figures
 from lfnlab.attacker.judge import SEEDS, Confirmed, Judge, Law
 from lfnlab.attacker.runs import OverBudget, Runs, spelled
 from lfnlab.attacker.scenarios import LONG_S, document
@@ -20,7 +21,7 @@ from lfnlab.errors import StoreError, UsageError
 from lfnlab.machine import cores
 
 if TYPE_CHECKING:
-    from lfnlab.attacker.harm import Figures, Kind
+    from lfnlab.attacker.harm import Kind
     from lfnlab.attacker.space import Value
 
 OTHERS = ("cubic", "bbr3", "reno")
@@ -105,6 +106,19 @@ class Weakness:
             "other_figures": [one.to_json() for one in made.other_figures],
         }
 
+    @classmethod
+    def from_json(cls, law: str, said: Mapping[str, Any]) -> Weakness:
+        """The weakness of a law that :meth:`to_json` gave.
+
+        Raises:
+            LawError: there is no such law here.
+        """
+        figures = [
+            tuple(Figures(**one) for one in said[name]) for name in ("law_figures", "other_figures")
+        ]
+        confirmed = Confirmed(said["kind"], said["other"], said["margin"], figures[0], figures[1])
+        return cls(said["name"], law_named(law), said["keys"], confirmed)
+
 
 @dataclass(frozen=True)
 class Attack:
@@ -182,7 +196,7 @@ def attack(
         StoreError: the folder is not one of an attack, or cannot be used.
         KeyboardInterrupt: finished runs are kept in ``out``.
     """
-    subject, others = _law(law), _others(law, beside)
+    subject, others = law_named(law), _others(law, beside)
     jobs = _checked(runs, seed, minutes, jobs)
     about = {
         "law": subject.spelled,
@@ -298,7 +312,7 @@ def sentence(
     return f"{where}: {says}."
 
 
-def _law(name: str) -> Law:
+def law_named(name: str) -> Law:
     """The law that a name stands for, if an attack can run it.
 
     Raises:
@@ -323,7 +337,7 @@ def _law(name: str) -> Law:
 def _others(law: str, beside: Sequence[str]) -> tuple[Law, ...]:
     base = law.partition(":")[0]
     names = beside if beside else [name for name in OTHERS if name != base][:2]
-    return tuple(_law(name) for name in dict.fromkeys(names))
+    return tuple(law_named(name) for name in dict.fromkeys(names))
 
 
 def _checked(runs: int, seed: int, minutes: float | None, jobs: int | None) -> int:
