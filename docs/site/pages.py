@@ -37,6 +37,7 @@ MODULES = {
     "lfnlab.statistics": "Confidence intervals",
     "lfnlab.judge": "Scores of laws",
     "lfnlab.env": "Environments for agents",
+    "lfnlab.attacker": "Attacks on laws",
     "lfnlab.theory": "Closed forms and fluids",
     "lfnlab.formats.pcap": "Packet traces",
 }

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pages
 from benches import quoted
-from studies import evaluations, starts, starts_page, which_law_page
+from studies import attacks, evaluations, starts, starts_page, which_law_page
 from validation import reference as compared
 from validation import stacks_page, whole_stacks
 
@@ -80,6 +80,7 @@ COMMITTED = {
     "evaluate": lambda: "\n".join(criteria.documentation()),
     "observed": lambda: "\n".join(env.documentation()),
     "score": lambda: "\n".join(probing.documentation(objective.read())),
+    "attacks": attacks.table,
     "evaluations": evaluations.table,
     "evaluations_stacks": evaluations.stacks,
     "simulated": quoted.simulated,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ControllerPacket as ControllerPacket,
         Loss as Loss,
     )
+    from lfnlab.attacker import attack as attack
     from lfnlab.control_laws.controller import Controller as Controller
     from lfnlab.control_laws.prototype import Law as Law
     from lfnlab.control_laws.registry import LawInfo as LawInfo, law as law, laws as laws
@@ -60,6 +61,7 @@ else:
     # The home of each name, besides the elements of scenarios. A command imports what it needs.
     _NAMES = {
         "_core": "Ack ControllerAck ControllerConfig ControllerPacket Loss",
+        "attacker": "attack",
         "control_laws.controller": "Controller",
         "control_laws.prototype": "Law",
         "control_laws.registry": "LawInfo law laws",

@@ -70,6 +70,7 @@ from lfnlab import (
     Unavailable,
     Vectors,
     Webtraf,
+    attack,
     compare,
     dumbbell,
     execute,
@@ -80,6 +81,7 @@ from lfnlab import (
     score,
     sweep,
 )
+from lfnlab.attacker import Weakness
 
 
 class Half(Law):
@@ -179,6 +181,7 @@ def main(out: Path) -> None:
     on = [JudgePath("10Mbit/s", "20ms", "1bdp")]
     assert_type(score("reno", paths=on, seeds=1, axes=["goodput-0-0"]), Score)
     assert_type(lfnlab.open(out).summary(), pl.LazyFrame)
+    assert_type(attack("reno", runs=100).weaknesses, tuple[Weakness, ...])
     for error in (LawError, PrototypeError, ScenarioError, StoreError, Unavailable):
         assert issubclass(error, LabError)
 

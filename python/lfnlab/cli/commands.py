@@ -148,6 +148,10 @@ COMMANDS = {
         "score:score",
         "Score a law on a committed objective: goodput, fairness, queues, recovery, marks.",
     ),
+    "attack": (
+        "attack:attack",
+        "Search for paths, losses and cross traffic that hurt a law more than others.",
+    ),
 }
 #: What stands below the commands.
 OTHERS = {

@@ -23,7 +23,10 @@ from lfnlab.errors import (
 from lfnlab.printable import line, say
 
 OK, FAILED, USAGE, STORE, UNAVAILABLE, RAISED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-_KEEP_RUNS = "advise", "agree", "compare", "evaluate", "paper", "run", "sweep", "testbed", "tune"
+_KEEP_RUNS = (
+    *("advise", "agree", "attack", "compare", "evaluate", "paper", "run", "sweep", "testbed"),
+    "tune",
+)
 # What an interrupt leaves behind, by command.
 _LEFT = dict.fromkeys(_KEEP_RUNS, "; finished runs are kept; repeat the command to continue") | {
     "send": "; repeat the command to continue",
