@@ -131,6 +131,8 @@ class Sender:
         for key, at in (draw or {}).items():
             if not isinstance(at, Range | Choice):
                 raise UsageError(f"draw: {key}: {at!r}; allowed: a Range or a Choice")
+        if other := sorted({"law", "parallel", "transport"} & flow.keys()):
+            raise UsageError(f"{other[0]}: the steered flow is one TCP connection; leave it out")
         self.count, self.threads, self.control = count, threads, control
         self._unit, self._value = _step(step)
         if flow.get("ecn"):

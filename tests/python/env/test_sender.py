@@ -275,6 +275,7 @@ def test_threads_that_share_environments_do_not_wait_for_each_other_for_ever() -
         ({"step": "1.5acks"}, "step: '1.5acks'"),
         ({"control": "window"}, 'control: "window"'),
         ({"draw": {"link.rate": "10Mbit/s"}}, "draw: link.rate"),
+        ({"parallel": 2}, "parallel: the steered flow is one TCP connection"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, object], said: str) -> None:

@@ -59,13 +59,6 @@ impl Sim {
     /// Processes every event up to and including `until` (at most the duration).
     pub fn run_until(&mut self, until: Time) {
         let until = until.min(self.context.duration);
-        self.run_while(until, |_| true);
-        self.context.scheduler.now = until;
-    }
-
-    /// Processes events up to and including `until` as long as the ends agree. Returns whether they did to the end.
-    #[inline(always)]
-    pub(super) fn run_while(&mut self, until: Time, go_on: impl Fn(&Ends) -> bool) -> bool {
         while let Some((at, kind, index, line)) = self.context.scheduler.peek() {
             if at > until {
                 break;
@@ -90,11 +83,8 @@ impl Sim {
             if self.context.scheduler.has_departing() {
                 self.send_departing();
             }
-            if !go_on(&self.ends) {
-                return false;
-            }
         }
-        true
+        self.context.scheduler.now = until;
     }
 
     /// Passes to the network the packets that the ends handed over.

@@ -53,12 +53,17 @@ impl Sim {
         Some(self.ends.tcp.seen(self.tcp_flow(number)?))
     }
 
-    /// Processes events until a flow has `segments` delivered in sum, at the latest until a time.
+    /// Processes events until a flow has `segments` delivered in sum, and those of the same instant; at the latest
+    /// until a time.
     pub fn run_until_delivered(&mut self, number: usize, segments: u64, latest: Time) {
         let latest = latest.min(self.duration());
         let Some(id) = self.tcp_flow(number) else { return self.run_until(latest) };
-        if self.run_while(latest, |ends| ends.tcp.sender(id).delivered() < segments) {
-            self.context.scheduler.now = latest;
+        // Instant by instant: a second copy of the loop would keep the compiler from inlining into the first.
+        while self.ends.tcp.sender(id).delivered() < segments {
+            match self.context.scheduler.peek() {
+                Some((at, ..)) if at <= latest => self.run_until(at),
+                _ => return self.run_until(latest),
+            }
         }
     }
 
