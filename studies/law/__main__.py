@@ -2,6 +2,7 @@
 
 $ python -m studies.law search    points of the law `grammar`, by family, on eight paths
 $ python -m studies.law judge     the law beside its rivals on held-out paths
+$ python -m studies.law attack    the law on 10,000 paths of the space of lfn attack
 $ python -m studies.law page      docs/ebb.md from both tables
 
 ``docs/ebb.md`` has the results.
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from studies.law import judge, page, search
+from studies.law import attacked, judge, page, search
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 
@@ -36,12 +37,17 @@ def main() -> None:
     trial.add_argument("--first", type=int, default=40, help="number of the first path")
     trial.add_argument("--paths", type=int, default=40, help="how many")
     trial.add_argument("--seeds", type=int, default=3)
+    hurt = asked.add_parser("attack")
+    hurt.add_argument("--paths", type=int, default=attacked.COUNT)
     asked.add_parser("page")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     table, trial_table = REFERENCE / "law_search.jsonl", REFERENCE / "law_judge.csv"
     if chosen.part == "page":
         page.write(table, trial_table)
+    elif chosen.part == "attack":
+        bad = attacked.attacked("ebb", chosen.paths, chosen.jobs)
+        bad.write_csv(REFERENCE / "law_attack.csv")
     elif chosen.part == "search":
         search.search(chosen.out / "search", table, chosen.jobs, chosen.trials)
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from lfnlab import Change, Queue, Scenario, dumbbell
 SEED = 20261129
 COUNT = 200
 KINDS = ("drop-tail",) * 6 + ("queue",) * 2 + ("satellite", "radio")
-QUEUES = ("codel", "fq-codel", "pie", "red", "drop-head")
+Kind = Literal["codel", "fq-codel", "pie", "red", "drop-head"]
+QUEUES: tuple[Kind, ...] = ("codel", "fq-codel", "pie", "red", "drop-head")
 SECONDS = 90
 """Duration of a path whose link changes."""
 
@@ -51,7 +53,7 @@ def _wired(draws: np.random.Generator) -> Scenario:
     return _path(_log(draws, 1e7, 6e8), _log(draws, 0.01, 0.3), _log(draws, 0.02, 2.0))
 
 
-def _queued(path: Scenario, kind: str) -> Scenario:
+def _queued(path: Scenario, kind: Kind) -> Scenario:
     """The same path with another queue, of at least a quarter of a second."""
     link = path.link
     assert link is not None

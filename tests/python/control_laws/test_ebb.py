@@ -47,7 +47,7 @@ def test_it_is_a_point_of_the_grammar(tmp_path: Path) -> None:
 
 
 def test_a_neighbour_at_random_loss_keeps_what_it_had(tmp_path: Path) -> None:
-    """Two flows that random loss holds down leave most of the link to whoever takes it."""
+    """Two flows that random loss holds down leave most of the link free."""
     lossy = path("100Mbit/s", "40ms", "1bdp", loss=1e-3)
     beside = {
         law: execute(lossy.flow(law).flow("cubic"), seeds=1, out=tmp_path).runs[0].goodputs
