@@ -165,6 +165,13 @@ impl DualPi2 {
     /// The updates due by `now`, on the older of both heads.
     #[inline]
     fn catch_up(&mut self, now: Time) {
+        if self.pi.is_due(now) {
+            self.make_up(now);
+        }
+    }
+
+    #[inline(never)]
+    fn make_up(&mut self, now: Time) {
         let [l, c] = [L, C].map(|class| self.queues[class].head_since());
         let oldest = match (l, c) {
             (Some(l), Some(c)) => Some(l.min(c)),
