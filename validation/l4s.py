@@ -248,7 +248,7 @@ window within {BAR * 100:.0f} %; beside CUBIC {shared} of {of_paths}.
 
 {chr(10).join(beside)}
 
-What differs beyond that is mostly the share of marks, of which some runs have few. 40 Mbit/s ×
+Larger differences are mostly in the share of marks, of which some runs have few. 40 Mbit/s ×
 30 ms beside CUBIC is not explained: there a run ends in one of two states, with some 20 or 30
 Mbit/s for DCTCP, and two runs a side do not tell how often. This comparison showed that alpha
 below 16/1024 falls to 0 at once in Linux; `dctcp:linux` had taken 1/1024 a round (100 Mbit/s ×

@@ -101,7 +101,7 @@ static u64 native(const struct dual *dual, u64 waited)
 
 enum verdict { SEND, MARK, DROP };
 
-/* What becomes of a packet that has left its queue. */
+/* The fate of a packet that has left its queue. */
 static enum verdict decide(struct dual *dual, int class, const struct sk_buff *skb, u64 waited, u8 ecn)
 {
 	bool calm = dual->bytes[L] + dual->bytes[C] < 2 * dual->value[LFNDUAL_MTU];

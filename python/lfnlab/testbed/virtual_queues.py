@@ -31,7 +31,7 @@ def words(
     wire_bytes: int,
     warmup_s: float,
 ) -> str:
-    """What follows ``queue LINK``; it holds its packets besides the one in service.
+    """A queue in the words behind ``queue LINK``; it holds its packets besides the one in service.
 
     Args:
         key: of the link.
