@@ -40,14 +40,14 @@ static inline void dctcp_init(void *state, const struct law_config *config, stru
 	s->alpha_q20 = DCTCP_ONE_Q20; /* cautious until something is known: section 3.3 */
 }
 
-/* alpha and the marked fraction of the window that has ended, in the integers of Linux: alpha loses a sixteenth,
- * at least 1/1024, so that it reaches 0. */
+/* alpha and the marked fraction of the window that has ended, in the integers of Linux: alpha loses a sixteenth; where
+ * that is less than 1/1024, all of it. */
 static inline u32 dctcp_linux_alpha_q20(const struct dctcp *s)
 {
 	u32 alpha = s->alpha_q20 >> DCTCP_Q20_OF_Q10;
 	u32 gain = s->marked ? (u32)(((u64)s->marked << (10u - DCTCP_G_SHIFT)) / law_max(s->delivered, 1)) : 0;
 
-	alpha -= (u32)law_min(law_max(alpha >> DCTCP_G_SHIFT, 1), alpha);
+	alpha -= alpha >> DCTCP_G_SHIFT ? alpha >> DCTCP_G_SHIFT : alpha;
 	return (u32)law_min(alpha + gain, 1024) << DCTCP_Q20_OF_Q10;
 }
 

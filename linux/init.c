@@ -25,9 +25,6 @@
 #include "qdisc.h"
 #include "summary.h"
 
-/* Set-up is done by then: the run's time 0, by the kernel's clock. */
-enum { BEGIN_US = 6000000 };
-
 /* The value of NAME= on the kernel's command line. */
 static char *argument(const char *name)
 {

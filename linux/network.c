@@ -329,6 +329,11 @@ void build_addresses(const struct scenario *scenario)
 	build_paths(scenario);
 }
 
+int is_dual(const struct link *link)
+{
+	return link->queue && !strncmp(link->queue, DUALPI2, strlen(DUALPI2));
+}
+
 static void add_link(const char *host, const char *device, const struct link *link, int acks)
 {
 	int socket;
@@ -338,10 +343,14 @@ static void add_link(const char *host, const char *device, const struct link *li
 	enter(host);
 	socket = qdisc_open();
 	qdisc_add(socket, device, link, acks);
+	if (is_dual(link)) {
+		qdisc_dual(socket, device, link->queue + strlen(DUALPI2));
+	} else {
+		line("qdisc add dev %s parent 1:1 handle 10: %s", device,
+		     link->queue ? link->queue : "pfifo limit 1000000");
+		commit("/bin/tc");
+	}
 	close(socket);
-	line("qdisc add dev %s parent 1:1 handle 10: %s", device,
-	     link->queue ? link->queue : "pfifo limit 1000000");
-	commit("/bin/tc");
 }
 
 /*

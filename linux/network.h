@@ -39,6 +39,9 @@ const char *node(int number);
 
 struct wire_end wire_end(const struct scenario *scenario, int link);
 
+/* Whether the queue is DualPI2, which tc does not know. */
+int is_dual(const struct link *link);
+
 /* Whether flows begin at this node, which is not r. */
 int begins_at(const struct scenario *scenario, int number);
 

@@ -12,10 +12,11 @@
 #include <linux/rtnetlink.h>
 
 #include "fail.h"
+#include "lfndual.h"
 #include "lfnlink.h"
 #include "qdisc.h"
 
-enum { ROOT_HANDLE = 0x10000, QUEUE_HANDLE = 0x100000 };
+enum { ROOT_HANDLE = 0x10000, QUEUE_HANDLE = 0x100000, QUEUE_PARENT = 0x10001 };
 
 struct message {
 	struct nlmsghdr header;
@@ -123,6 +124,48 @@ void qdisc_add(int socket, const char *device, const struct link *link, int coun
 	extend(socket, device_index, LFNLINK_HELD, &link->held);
 	extend(socket, device_index, LFNLINK_DUPLICATED, &link->duplicated);
 	extend(socket, device_index, LFNLINK_UNOPENED, &link->unopened);
+}
+
+static const char *const dual_words[LFNDUAL_END] = {
+	[LFNDUAL_PACKETS] = "packets",	     [LFNDUAL_BYTES] = "bytes",
+	[LFNDUAL_TARGET] = "target_ns",	     [LFNDUAL_TUPDATE] = "tupdate_ns",
+	[LFNDUAL_ALPHA] = "alpha",	     [LFNDUAL_BETA] = "beta",
+	[LFNDUAL_COUPLING] = "coupling",     [LFNDUAL_STEP] = "step_ns",
+	[LFNDUAL_RAMP] = "ramp_ns",	     [LFNDUAL_FLOOR] = "floor",
+	[LFNDUAL_OVERFLOW] = "overflow",     [LFNDUAL_PROTECTION] = "protection",
+	[LFNDUAL_ANY_ECT] = "any_ect",	     [LFNDUAL_MTU] = "mtu",
+	[LFNDUAL_FROM] = "from_us",
+};
+
+void qdisc_dual(int socket, const char *device, const char *words)
+{
+	char *text = strdup(words), *rest = text, *word;
+	struct rtattr *nest;
+
+	begin(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, if_nametoindex(device));
+	message.tc.tcm_parent = QUEUE_PARENT;
+	message.tc.tcm_handle = QUEUE_HANDLE;
+	append(TCA_KIND, LFNDUAL_KIND, sizeof LFNDUAL_KIND);
+	nest = append(TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
+	while ((word = strtok_r(rest, " ", &rest))) {
+		char *equals = strchr(word, '=');
+		int type = LFNDUAL_END;
+		uint64_t value;
+
+		if (!equals)
+			fail("dualpi2 %s: no value", word);
+		*equals = 0;
+		value = strtoull(equals + 1, NULL, 10);
+		while (--type && strcmp(dual_words[type], word))
+			;
+		if (!type)
+			fail("dualpi2 has no %s", word);
+		/* By the kernel's clock, like the run. */
+		append_u64(type, type == LFNDUAL_FROM ? (BEGIN_US + value) * 1000 : value);
+	}
+	end(nest);
+	commit(socket, "dualpi2");
+	free(text);
 }
 
 void qdisc_change(int socket, int device_index, const struct change *change)

@@ -18,6 +18,12 @@ int qdisc_open(void);
 /* Makes the device's root a link, whose queue is a FIFO until tc puts another at 1:1. */
 void qdisc_add(int socket, const char *device, const struct link *link, int counts_acks);
 
+/* The kind of a queue that tc does not know: RFC 9332, lfndual in the kernel. */
+#define DUALPI2 "dualpi2 "
+
+/* Puts DualPI2 at 1:1 of a link, from words NAME=VALUE, which are integers: all of dual_words in qdisc.c. */
+void qdisc_dual(int socket, const char *device, const char *words);
+
 void qdisc_change(int socket, int device_index, const struct change *change);
 
 /* Counters of the queue, which is the qdisc 10:. Keeps the old ones if the kernel has none. */

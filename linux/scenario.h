@@ -9,6 +9,8 @@ enum { MAX_FLOWS = 200, MAX_CHANGES = 1000, MAX_SYSCTLS = 50, MAX_SOURCES = 20 }
 /* Wire w joins two nodes by the links 2w and 2w + 1, one each way. */
 enum { MAX_WIRES = 16, MAX_WAYS = 2 * MAX_WIRES, MAX_NODES = MAX_WIRES + 1 };
 enum { FORWARD, REVERSE };
+/* Set-up is done by then: the run's time 0, by the kernel's clock. */
+enum { BEGIN_US = 6000000 };
 
 struct gaps {
 	uint32_t *values;
@@ -20,7 +22,7 @@ struct link {
 	int from, to; /* nodes */
 	uint64_t rate_bps, delay_ns, hold_ns, jitter_ns, jitter_seed;
 	int jitter_in_order;
-	char *queue; /* in the words of tc */
+	char *queue; /* in the words of tc, or DUALPI2 and those of qdisc_dual */
 	struct gaps lost, held, duplicated, unopened;
 };
 

@@ -71,18 +71,18 @@ static void write_host(FILE *out, const char *host, int last)
 	fprintf(out, "\"end\": 0}%s\n", last ? "" : ",");
 }
 
-/* The calls of laws of ours, into TAG.records. */
-static void copy_records(const char *tag)
+/* A file of the kernel's, into TAG.ending. */
+static void copy(const char *from, const char *tag, const char *ending)
 {
 	static char part[1 << 20];
 	char to[300];
-	FILE *in = fopen("/proc/lfn_records", "r"), *out;
+	FILE *in = fopen(from, "r"), *out;
 	size_t bytes;
 
-	snprintf(to, sizeof to, "/host/%s.records", tag);
+	snprintf(to, sizeof to, "/host/%s.%s", tag, ending);
 	out = fopen(to, "w");
 	if (!in || !out)
-		fail("records, %s: %m", to);
+		fail("%s, %s: %m", from, to);
 	while ((bytes = fread(part, 1, sizeof part, in)))
 		if (fwrite(part, 1, bytes, out) != bytes)
 			fail("%s: %m", to);
@@ -106,8 +106,13 @@ void write_summary(const struct scenario *scenario, const char *tag)
 		if (!run(show, file))
 			fail("tc -s qdisc show");
 	}
+	for (int way = 0; way < 2 * scenario->wires; way++)
+		if (is_dual(&scenario->links[way])) {
+			copy("/proc/lfn_queues", tag, "queues");
+			break;
+		}
 	if (scenario->record_bytes)
-		copy_records(tag);
+		copy("/proc/lfn_records", tag, "records");
 	snprintf(file, sizeof file, "/host/%s.json", tag);
 	out = fopen(file, "w");
 	if (!out)

@@ -47,12 +47,6 @@ STEADY = """\
 is a mean over 8 rounds, not 16. It also takes each RTT for 10 ms longer, where the draft takes one
 below 25 ms for 25 ms. Its x:
 """
-TRADE = """\
-To forget nothing is possible. With a reduction by alpha/2 in each round, marked or not, x was 1.94
-to 2.06 from 40 Mbit/s × 20 ms on, and all 25 shares lay between 41 and 58 % (2026-11-29, one seed).
-But alone at the step of this queue, where most rounds have no mark and the others hardly anything
-else, such a flow filled 75 % of 200 Mbit/s × 100 ms; `steady` fills 95 %, the draft 96 %.
-"""
 COUPLED = """\
 Both face the other reason, which lies in the single CUBIC flow: with its sawtooth p' swings. Drops
 follow the mean of p'^2, marks the mean of 2 p', which is the smaller the more p' swings. The
@@ -222,7 +216,6 @@ With `prague:steady` {fair_cells(steady)} of {cells}:
 {STEADY}
 {grid(steady, "product", 2)}
 
-{TRADE}
 {COUPLED}
 {grid(draft, "coupled", 2)}
 

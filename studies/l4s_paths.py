@@ -206,8 +206,8 @@ With `prague:steady`:
 At 200 ms these runs are too short for a balance. Prague leaves slow start at its first mark and
 grows by one segment a round from then on: half of 400 Mbit/s are 3300 segments, which take 11
 minutes, and half of 10 Gbit/s would take 4.6 hours, since the time is rate times RTT squared. Part
-of the link stays empty so long, and the shares tell more of the start than of a balance. No run
-of more than 1 Gbit/s is here: a cell of 10 Gbit/s is 165 million packets.
+of the link stays empty so long, and the shares tell more of the start than of a balance. Up to
+10 Gbit/s there is [a page of its own](l4s-fast.md).
 
 ## Other rivals
 

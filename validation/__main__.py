@@ -6,6 +6,7 @@ $ python -m validation ours             run the laboratory and print what differ
 $ python -m validation report           run the laboratory and rewrite docs/validation.md, figures
 $ python -m validation hunt             draw scenarios and find those where Linux differs (--help)
 $ python -m validation traces           one flow's window beside Linux's, sample by sample (--help)
+$ python -m validation l4s              DCTCP and CUBIC over DualPI2, on Linux and here
 $ python -m validation both FILE.toml   one scenario on Linux and here, and what differs
 """
 
@@ -17,7 +18,20 @@ import sys
 from pathlib import Path as FilePath
 from types import ModuleType
 
-from . import both, hunt, linux, ns2, ns3, ns3_tried, reference, report, theory, traces, trouble
+from . import (
+    both,
+    hunt,
+    l4s,
+    linux,
+    ns2,
+    ns3,
+    ns3_tried,
+    reference,
+    report,
+    theory,
+    traces,
+    trouble,
+)
 from .analyse import measure
 from .compare import explanation, open_differences
 from .report import Comparison
@@ -81,7 +95,12 @@ def judge() -> bool:
 
 def main() -> None:
     """Parses the command line and runs one command."""
-    for name, command in (("hunt", hunt.main), ("traces", traces.main), ("both", both.main)):
+    for name, command in (
+        ("hunt", hunt.main),
+        ("traces", traces.main),
+        ("both", both.main),
+        ("l4s", l4s.main),
+    ):
         if sys.argv[1:2] == [name]:
             command(sys.argv[2:])
             return
@@ -89,7 +108,8 @@ def main() -> None:
         prog="python -m validation", description=__doc__.split("\n")[0]
     )
     parser.add_argument(
-        "what", choices=[*PEERS, "tried", "trouble", "ours", "report", "hunt", "traces", "both"]
+        "what",
+        choices=[*PEERS, "tried", "trouble", "ours", "report", "hunt", "traces", "both", "l4s"],
     )
     parser.add_argument(
         "--raw",

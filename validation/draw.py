@@ -105,6 +105,8 @@ class Drawn:
     spread: float = 0.0
     #: Our laws on both sides: one header, in the simulator and in Linux.
     ours: bool = False
+    #: More keys of the queue, in TOML.
+    keys: str = ""
 
     @property
     def packet_s(self) -> float:
@@ -163,6 +165,8 @@ class Drawn:
             "paced": any(flow.paced for flow in self.flows),
             "jumbo": self.packet_b > USUAL_B,
             "tiny-buffer": self.queue_packets < 10,
+            "any-ect": "any_ect" in self.keys,
+            "ce-threshold": "ce_threshold" in self.keys,
         }
         return tuple(name for name, has in found.items() if has) or ("plain",)
 
@@ -213,7 +217,8 @@ class Drawn:
                 f'max_th = "{3 * low} packets", weight = 0.001953125, max_p = 0.1, mark_p = 1.0, '
                 f'gentle = false, wait = false, rules = "linux"{ecn} }}'
             )
-        return f'{{ kind = "{self.queue}", {size}{ecn} }}'
+        keys = f", {self.keys}" if self.keys else ""
+        return f'{{ kind = "{self.queue}", {size}{ecn}{keys} }}'
 
     def _flow(self, flow: DrawnFlow) -> list[str]:
         variant = "" if self.ours or flow.law == "bbr" else ":linux"
@@ -457,4 +462,48 @@ def draw_long(seed: int, number: int, *, ours: bool = False) -> Drawn:
         seed=number + 1,
         spread=LONG_SPREAD,
         ours=ours,
+    )
+
+
+def draw_l4s(seed: int, number: int, *, ours: bool = False) -> Drawn:
+    """Scenario ``number`` of a hunt of L4S: that of :func:`draw` with other queues and flows.
+
+    Half of the queues are DualPI2 with drawn parameters, the others the AQMs of Linux, CoDel and
+    FQ-CoDel also with a shallow threshold. The first flow is DCTCP, and each other one with a
+    chance of a third; half of the others have ECN.
+    """
+    base = draw(seed, number, ours=ours)
+    draws = random.Random(f"lfnlab hunt of l4s {seed} {number}")
+    queue = draws.choice(("dualpi2",) * len(AQMS) + AQMS)
+    shallow_ms, shallow = _rounded(_log_uniform(draws, 0.5, 4)), draws.random() < 0.5
+    drawn = {
+        "target": f'"{_rounded(_log_uniform(draws, 5, 40))}ms"',
+        "step_thresh": f'"{shallow_ms}ms"',
+        "coupling_factor": draws.choice((1, 2, 3)),
+        "c_protection": draws.choice((5, 10, 30)),
+        "floor": draws.choice((0, 1, 2)),
+        "ramp": '"500us"',
+        "overload": '"overflow"',
+    }
+    keys = [f"{key} = {value}" for key, value in drawn.items() if draws.random() < 0.3]
+    if queue == "dualpi2":
+        keys += ["any_ect = true"] if draws.random() < 0.6 else []
+    else:
+        keys = [f'ce_threshold = "{shallow_ms}ms"'] if shallow and "codel" in queue else []
+    flows = tuple(
+        replace(
+            flow,
+            law="dctcp" if place == 0 or draws.random() < 1 / 3 else flow.law,
+            ecn=draws.random() < 0.5,
+        )
+        for place, flow in enumerate(base.flows)
+    )
+    least = 24 if queue == "red" else 3
+    return replace(
+        base,
+        queue=queue,
+        queue_packets=max(base.queue_packets, least),
+        ecn=True,
+        flows=flows,
+        keys=", ".join(keys),
     )

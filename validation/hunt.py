@@ -10,8 +10,9 @@ later ones with other random losses, and in long hunts with RTTs spread over 1 %
 counts if it exceeds the bar and is statistically significant (:mod:`validation.chance`).
 ``--ours`` draws our laws instead of Linux's own: one header runs on both sides, so what differs
 comes from the kernel form or from the order of calls.
-``--long`` draws long fat networks (:func:`validation.draw.draw_long`). ``--dry-run`` says what a
-hunt will cost.
+``--long`` draws long fat networks (:func:`validation.draw.draw_long`), ``--l4s`` DCTCP and others
+behind DualPI2 and other AQMs (:func:`validation.draw.draw_l4s`). ``--dry-run`` says what a hunt
+will cost.
 ``--itself`` compares Linux with itself at other phases; the disagreements are the error of the
 method. ``--keep N`` reduces the N worst cases to the smallest scenario that still disagrees, and
 adds them to ``validation/cases``. Outcomes of Linux are stored in ``build/hunt``, so a hunt that
@@ -50,6 +51,7 @@ from .draw import (
     DrawnFlow,
     Step,
     draw,
+    draw_l4s,
     draw_long,
 )
 from .outcome import Outcome
@@ -64,7 +66,9 @@ ROOT = FilePath(__file__).resolve().parents[1]
 CACHE = ROOT / "build" / "hunt"
 CASES = FilePath(__file__).with_name("cases")
 LAST = FilePath(__file__).with_name("reference") / "hunt.json"
-LAST_LONG = LAST.with_name("hunt-long.json")
+LAST_LONG, LAST_L4S = LAST.with_name("hunt-long.json"), LAST.with_name("hunt-l4s.json")
+#: What each kind of hunt draws with.
+DRAWING = {"": draw, "long": draw_long, "l4s": draw_l4s}
 #: Verdicts of recorded hunts, a file a seed.
 VERDICTS = FilePath(__file__).with_name("reference") / "hunts"
 #: Crates that decide what a run gives; a prediction of their cost does not.
@@ -157,7 +161,9 @@ def smaller(drawn: Drawn) -> Iterator[Drawn]:
         plain = tuple(replace(flow, ecn=False) for flow in flows)
         if drawn.ecn:
             yield replace(drawn, ecn=False, flows=plain)
-        yield replace(drawn, queue="drop-tail", ecn=False, flows=plain)
+        if drawn.keys:
+            yield replace(drawn, keys="")
+        yield replace(drawn, queue="drop-tail", ecn=False, flows=plain, keys="")
     if drawn.packet_b != USUAL_B:
         yield replace(drawn, packet_b=USUAL_B)
     for trait, usual in (("sack", True), ("delayed_ack", True), ("start_s", 0.0)):
@@ -427,7 +433,9 @@ def main(arguments: list[str]) -> None:
     of = parser.add_mutually_exclusive_group()
     of.add_argument("--single", action="store_true", help="only those of one flow")
     of.add_argument("--several", action="store_true", help="only those of several flows")
-    parser.add_argument("--long", action="store_true", help="long fat networks")
+    paths = parser.add_mutually_exclusive_group()
+    paths.add_argument("--long", action="store_true", help="long fat networks")
+    paths.add_argument("--l4s", action="store_true", help="DCTCP behind DualPI2 and other AQMs")
     parser.add_argument("--dry-run", action="store_true", help="say the cost, and hunt nothing")
     parser.add_argument("--packets", type=float, help="only those of so many at most")
     parser.add_argument("--ours", action="store_true", help="our laws, in Linux too")
@@ -455,8 +463,8 @@ def main(arguments: list[str]) -> None:
                 if changed := refresh(file, FilePath(fresh)):
                     print(changed, flush=True)
         return
-    until = time.monotonic() + 3600 * asked.hours
-    drawing, last_file = (draw_long, LAST_LONG) if asked.long else (draw, LAST)
+    kind = "long" if asked.long else "l4s" if asked.l4s else ""
+    drawing, last_file = DRAWING[kind], LAST.with_name(f"hunt-{kind}.json") if kind else LAST
     wanted = (
         drawn
         for number in itertools.count(asked.first)
@@ -471,17 +479,19 @@ def main(arguments: list[str]) -> None:
         return
     which = "one flow" if asked.single else "several flows" if asked.several else "any flows"
     which += " of our laws" if asked.ours else ""
-    which += ", long" if asked.long else ""
+    which += f", {kind}" if kind else ""
     which += ", Linux in our place" if asked.itself else ""
     which += f", at most {asked.packets:,.0f} packets"
-    name = f"long-{asked.seed}" if asked.long else str(asked.seed)
+    name = f"{kind}-{asked.seed}" if kind else str(asked.seed)
     verdicts = Verdicts(VERDICTS / f"{name}.jsonl", which) if asked.record else None
     before = verdicts.every[:] if verdicts else []
     there = {judged.number for judged in before}
     ahead = [drawn for drawn in scenarios if drawn.seed - 1 not in there]
     ours = itself(asked.cache) if asked.itself else outcome.ours
     every = []
-    for found in _judged(ahead, asked.jobs, until, asked.cache, ours):
+    for found in _judged(
+        ahead, asked.jobs, time.monotonic() + 3600 * asked.hours, asked.cache, ours
+    ):
         every.append(found)
         if verdicts:
             verdicts.add(Judged.of(found))

@@ -27,6 +27,7 @@ from validation.draw import (
     DrawnFlow,
     Step,
     draw,
+    draw_l4s,
     draw_long,
 )
 from validation.outcome import Flow, Outcome
@@ -67,6 +68,16 @@ def test_every_scenario_drawn_is_one_that_both_run_at_a_bounded_cost() -> None:
         *AQMS,
     }
     assert wanted <= traits
+
+
+def test_a_hunt_of_l4s_draws_dctcp_behind_marking_queues() -> None:
+    every = [draw_l4s(11, number) for number in range(150)]
+    assert every[5] == draw_l4s(11, 5)
+    for drawn in every:
+        assert told(drawn).startswith("run ")
+        assert drawn.flows[0].law == "dctcp"
+    traits = {trait for drawn in every for trait in drawn.traits}
+    assert {"dualpi2", "any-ect", "ce-threshold", "ecn", "mixed-laws", "flows", *AQMS} <= traits
 
 
 def test_a_long_hunt_draws_long_fat_networks_at_a_cost_that_it_says(

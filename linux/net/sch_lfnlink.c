@@ -21,6 +21,7 @@
 #include <net/dst.h>
 #include <net/pkt_sched.h>
 #include <net/tcp.h>
+#include "lfndual.h"
 #include "lfnlink.h"
 
 /* Chooses packets by the gaps between them. */
@@ -293,6 +294,7 @@ static void change_rate(struct Qdisc *sch, u64 rate_bps)
 		link->since_ns = now;
 	}
 	link->rate_bps = rate_bps;
+	lfndual_set_rate(link->queue, rate_bps);
 }
 
 static int lfnlink_change(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
@@ -395,6 +397,7 @@ static int lfnlink_graft(struct Qdisc *sch, unsigned long class, struct Qdisc *n
 	struct link *link = qdisc_priv(sch);
 
 	*old = qdisc_replace(sch, new ? new : &noop_qdisc, &link->queue);
+	lfndual_set_rate(link->queue, link->rate_bps);
 	return 0;
 }
 

@@ -8,6 +8,7 @@ use lfn_header::vcp::Load;
 use lfn_header::Header;
 use lfn_path::Ecn;
 use lfn_sim::tables::QueueRow;
+use lfn_sim::ClassesSummary;
 use lfn_units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,8 @@ pub struct LinkReport {
     pub mean_queue_s: f64,
     /// 99th percentile of the queueing delay.
     pub p99_queue_s: f64,
+    /// L4S and Classic packets apart; none where the queue does not tell them apart.
+    pub classes: Option<ClassesSummary>,
 }
 
 /// Both ends, and the network between them. Route 0 leads from the first end to the second, route 1 back.
@@ -378,6 +381,7 @@ impl Emulator {
     pub(crate) fn report(&mut self) -> io::Result<Report> {
         let [near, far] = &mut self.ends;
         let device = near.lost()? + far.lost()?;
+        let now = self.now();
         let links = self.network.links().map(|(name, link, lost)| {
             let counters = link.counters();
             LinkReport {
@@ -392,6 +396,7 @@ impl Emulator {
                 max_waiting: counters.max_waiting,
                 mean_queue_s: counters.mean_wait().as_s(),
                 p99_queue_s: counters.wait_quantile(0.99).as_s(),
+                classes: link.classes(now).as_ref().map(ClassesSummary::of),
             }
         });
         Ok(Report {

@@ -56,6 +56,8 @@ keys! {
         overload: Overload = Overload::Drop;
         /// The share of the link in percent that the Classic queue has at least.
         c_protection: u32 = 10, in 1..=99;
+        /// Whether ECT(0) packets join the L4S queue too, for scalable flows that cannot send ECT(1), such as Linux's DCTCP.
+        any_ect: bool = false;
     }
     set {
         /// The largest packet, in bytes: no signal of the controller while less than two of them wait.
@@ -163,6 +165,13 @@ impl DualPi2 {
     /// The updates due by `now`, on the older of both heads.
     #[inline]
     fn catch_up(&mut self, now: Time) {
+        if self.pi.is_due(now) {
+            self.make_up(now);
+        }
+    }
+
+    #[inline(never)]
+    fn make_up(&mut self, now: Time) {
         let [l, c] = [L, C].map(|class| self.queues[class].head_since());
         let oldest = match (l, c) {
             (Some(l), Some(c)) => Some(l.min(c)),
@@ -234,7 +243,8 @@ impl Rule for DualPi2 {
         _: &mut Ledger,
     ) -> Result<bool, DropReason> {
         self.catch_up(arrival.now);
-        let class = if arrival.packet.ecn.is_l4s() { L } else { C };
+        let ecn = arrival.packet.ecn;
+        let class = if ecn.is_l4s() || (self.config.any_ect && ecn.is_capable()) { L } else { C };
         let packets = self.queues[L].packets() + self.queues[C].packets();
         let queue = QueueState { packets, bytes: self.bytes(), idle_since: arrival.idle_since };
         if !arrival.limit.admits(queue, arrival.packet.bytes) {

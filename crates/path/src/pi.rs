@@ -110,11 +110,17 @@ impl Controller {
         self.p
     }
 
+    /// Whether an update is due by `now`.
+    #[inline]
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.next <= now
+    }
+
     /// Makes up the updates due by `now`, since the last of which the head of the queue has been there since
     /// `head`; `None` where the queue has been empty. So no timer is needed.
     #[inline]
     pub(crate) fn catch_up(&mut self, now: Time, head: Option<Time>) {
-        if self.next <= now {
+        if self.is_due(now) {
             self.make_up(now, head);
         }
     }

@@ -1,11 +1,11 @@
 //! The summary of a run. It is serialised as it stands: names are the keys of `summary.json`, and the sentences
 //! are its documentation (docs/reference/summary.schema.json, made by the test at the end).
 
-use lfn_path::{ClassCounts, ClassView};
+use lfn_path::{ClassCounts, ClassView, Classes};
 use lfn_units::Time;
 #[cfg(test)]
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The summary of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -284,7 +284,7 @@ pub struct LinkSummary {
 }
 
 /// A queue for L4S beside one for Classic packets.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ClassesSummary {
     /// The base probability p' (RFC 9332) at the end.
@@ -296,7 +296,7 @@ pub struct ClassesSummary {
 }
 
 /// One of the two queues.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(deny_unknown_fields))]
 pub struct ClassSummary {
     /// Packets that left it to be sent.
@@ -315,9 +315,19 @@ pub struct ClassSummary {
     pub p99_queue_s: Option<f64>,
 }
 
+impl ClassesSummary {
+    /// Both classes of a queue in numbers.
+    pub fn of(classes: &Classes) -> ClassesSummary {
+        ClassesSummary {
+            probability: classes.probability,
+            l4s: ClassSummary::of(&classes.l4s),
+            classic: ClassSummary::of(&classes.classic),
+        }
+    }
+}
+
 impl ClassSummary {
-    /// A class of a queue in numbers.
-    pub(crate) fn of(view: &ClassView) -> ClassSummary {
+    fn of(view: &ClassView) -> ClassSummary {
         let ClassCounts { packets, bytes, marks, drops, delays } = view.counts;
         ClassSummary {
             packets: *packets,

@@ -416,7 +416,7 @@ QUESTIONS = {
         Question(
             "marks",
             "mean waiting time at a queue that marks, in base RTTs",
-            "one flow with ECN (ECT(0))",
+            "one flow with ECN, ECT(1) if the law is for L4S",
             scenarios.marking,
             measures.queue_in_rtts,
             tuple(
@@ -430,7 +430,7 @@ QUESTIONS = {
         Question(
             "tunnel",
             "mean waiting time at a queue whose marks a tunnel erases, in base RTTs",
-            "one flow with ECN (ECT(0))",
+            "one flow with ECN, ECT(1) if the law is for L4S",
             scenarios.tunnel,
             measures.queue_in_rtts,
             tuple(

@@ -257,6 +257,10 @@ class Queue:
     """The share of the link in percent that the Classic queue has at least. Range: at least 1,
     at most 99. Default 10.
     """
+    any_ect: bool | None = None
+    """Whether ECT(0) packets join the L4S queue too, for scalable flows that cannot send
+    ECT(1), such as Linux's DCTCP. Default false.
+    """
 
 
 @keywords

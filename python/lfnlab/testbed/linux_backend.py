@@ -481,6 +481,7 @@ def _seen_of_links(ran: Ran, queues: pl.DataFrame, plan: dict[str, Any]) -> list
                 "mean_queue_s": float(waits_s @ np.diff(shares, prepend=0)),
                 "p99_queue_s": float(waits_s[p99]) if len(waits_s) else 0.0,
                 "max_waiting": int(ran.links["waiting"][of].max()) if of.any() else 0,
+                "classes": (counters or {}).get("classes"),
             }
         )
     return seen

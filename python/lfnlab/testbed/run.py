@@ -416,6 +416,7 @@ def _link(
         "mean_queue_s": seen["mean_queue_s"],
         "p99_queue_s": seen["p99_queue_s"],
         "max_queue_packets": seen["max_waiting"],
+        **({"classes": seen["classes"]} if seen.get("classes") else {}),
     }
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from lfnlab.analysis.sawtooth import Trace
 from lfnlab.errors import LabError
+from lfnlab.testbed.virtual_queues import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ class Ran:
     #: Counters of TCP by host: "a" sends, "b0", "b1" ... receive.
     counters: dict[str, dict[str, int]]
     #: Counters of each link's queue, as ``tc -s`` shows them, by the link's number in the kernel;
-    #: none of a link that takes no time.
+    #: none of a link that takes no time. Of DualPI2 ``classes`` too, which count after the warm-up.
     queues: dict[int, dict[str, Any]]
     #: The samples of all links' queues, in one table.
     links: dict[str, np.ndarray]
@@ -129,6 +130,11 @@ def ran(work: Path, tag: str) -> Ran:
         for queue in all_of:
             if queue.get("handle") == "10:":
                 queues[number] = queue
+    if (dual := work / f"{tag}.queues").exists():
+        for number, classes in counted(dual.read_text()).items():
+            queues[number]["classes"] = classes
+            queues[number]["marked"] = sum(classes[name]["marks"] for name in ("l4s", "classic"))
+            queues[number]["drop_overlimit"] = queues[number]["overlimits"]
     packets = work / f"{tag}.packets"
     return Ran(
         tuple(flows),

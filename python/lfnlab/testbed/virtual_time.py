@@ -12,7 +12,6 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-from lfnlab.analysis import run_length
 from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import known
 from lfnlab.scenario.quantity import BITS_PER_S, BYTES, SECONDS, bounds, parse
@@ -31,6 +30,7 @@ from lfnlab.testbed.virtual_hosts import (
 )
 from lfnlab.testbed.virtual_network import Link, Network
 from lfnlab.testbed.virtual_network import refused as _refused
+from lfnlab.testbed.virtual_queues import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 #: The kernel draws jitter in 32 bits of nanoseconds.
 _LONGEST_JITTER_S = 4
-#: The averages of Linux's RED: a threshold in bytes and the weight's exponent have so many bits
-#: together (tried with nine pairs on Linux 6.12; tc says "Invalid argument").
-RED_BITS = 31
 #: Linux sorts a local socket's packets by a hash that the socket renews after a timeout or a
 #: duplicate. On a path, headers decide, so a flow stays in its queue.
 ONE_HASH = "sysctl net.core.txrehash=0"
@@ -52,7 +49,7 @@ _TOP_LEVEL = {
     *("schema", "name", "seed", "duration", "warmup", "sample", "compat", "link", "links", "flow"),
     *("udp", "capture", "schedule"),
 }
-_NO_SETTING = ("initial_ssthresh", "burst", "misbehaves", "breakers")
+_NO_SETTING = ("initial_ssthresh", "burst", "misbehaves", "breakers", "l4s")
 #: Sources of UDP and changes of a run, the shortest interval of samples and the
 #: smallest packet, as linux/scenario.h and linux/scenario.c have them.
 MOST_SOURCES, MOST_CHANGES = 20, 1000
@@ -63,97 +60,6 @@ _LOOK_EVERY_US = 5000
 
 def _nanoseconds(text: str) -> int:
     return round(parse(text, SECONDS) * 1e9)
-
-
-def _queue(
-    key: str, queue: Mapping[str, Any], rate_bps: float, rtt_s: float, wire_bytes: int
-) -> str:
-    """A queue in the words of tc; it holds its packets besides the one in service."""
-    packets = max(
-        1, math.floor(run_length.queue_packets(queue["size"], rate_bps, rtt_s, wire_bytes))
-    )
-    kind = queue["kind"]
-    ecn = " ecn" if queue.get("ecn") else ""
-
-    def us(time: str) -> str:
-        return f"{parse(queue[time], SECONDS) * 1e6:.0f}us"
-
-    if kind == "drop-tail":
-        if "packets" in queue["size"] or "bdp" in queue["size"]:
-            return f"pfifo limit {packets}"
-        return f"bfifo limit {parse(queue['size'], BYTES):.0f}"
-    if kind == "drop-head":
-        return f"pfifo_head_drop limit {packets}"
-    if kind == "codel":
-        return f"codel limit {packets} target {us('target')} interval {us('interval')}{ecn}"
-    if kind == "fq-codel":
-        return (
-            f"fq_codel limit {packets} flows {queue['queues']} target {us('target')} "
-            f"interval {us('interval')} quantum {wire_bytes} memory_limit 1000000000"
-            f"{ecn or ' noecn'}"
-        )
-    if kind == "pie":
-        alpha, beta = round(queue["alpha"] * 16), round(queue["beta"] * 16)
-        # A timer of Linux ends a tick, 1 ms, after its time.
-        update_us = max(0.0, parse(queue["update"], SECONDS) * 1e6 - 1000)
-        return (
-            f"pie limit {packets} target {us('target')} tupdate {update_us:.0f}us "
-            f"alpha {alpha} beta {beta}{ecn}"
-        )
-    if kind == "red":
-        return _red(key, queue, packets, wire_bytes, rate_bps) + ecn
-    raise _refused(f"{key}.queue.kind", f"it has no {kind}")
-
-
-def _red(at: str, queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: float) -> str:
-    """RED of Linux: neither gentle nor spaced, weights that are powers of 2."""
-
-    def refused(key: str, why: str) -> ScenarioError:
-        return _refused(f"{at}.queue.{key}", why)
-
-    for key, wanted in (
-        ("gentle", False),
-        ("wait", False),
-        ("adaptive", False),
-        ("rules", "linux"),
-        ("byte_mode", False),
-    ):
-        if queue[key] != wanted:
-            raise refused(key, f"its RED has {key} = {str(wanted).lower()}")
-    if queue["ecn"] and queue["mark_p"] < queue["max_p"]:
-        raise refused("mark_p", "its RED marks at any probability: write 1")
-    if not all(key in queue for key in ("min_th", "max_th")) or queue["weight"] == "auto":
-        raise refused("min_th", "its RED needs min_th, max_th and weight as numbers")
-    low, high = (
-        run_length.queue_packets(queue[key], 0, 0, wire_bytes) for key in ("min_th", "max_th")
-    )
-    exponent = round(-math.log2(queue["weight"]))
-    if not math.isclose(queue["weight"], 2.0**-exponent):
-        raise refused("weight", "it has powers of 2 alone")
-    if (burst := _burst(low, exponent)) is None:
-        raise refused("weight", f"tc finds no burst for 2^-{exponent}")
-    if round(high * wire_bytes).bit_length() + exponent > RED_BITS:
-        most = (1 << RED_BITS - exponent) // wire_bytes
-        why = f"at a weight of 2^-{exponent} its RED takes {most} packets of {wire_bytes} B at most"
-        raise refused("max_th", why)
-    return (
-        f"red limit {packets * wire_bytes} min {round(low * wire_bytes)} "
-        f"max {round(high * wire_bytes)} avpkt {wire_bytes} burst {burst} "
-        f"probability {queue['max_p']} bandwidth {rate_bps:.0f}bit"
-    )
-
-
-def _burst(min_packets: float, exponent: int) -> int | None:
-    """The burst for which tc chooses a weight of 2^-exponent (Floyd's rule for W, in packets)."""
-    weight = 2.0**-exponent
-
-    def enough(burst: int, w: float) -> bool:
-        return burst + 1 - min_packets <= (1 - (1 - w) ** burst) / w
-
-    for burst in range(math.ceil(min_packets), 100000):
-        if enough(burst, weight) and (exponent == 1 or not enough(burst, 2 * weight)):
-            return burst
-    return None
 
 
 def _chosen(link: Link, word: str, seed: int, packets: int, flows: int) -> Iterator[str]:
@@ -232,6 +138,8 @@ def _flow(connection: Connection, network: Network, need: Need, *, ours: bool) -
     for key in _NO_SETTING:
         if flow.get(key):
             raise refused(key, "it has no such setting")
+    if flow.get("accecn", "off") != "off":
+        raise refused("accecn", 'it has "off" alone')
     if "deadline" in (flow.get("application") or {}):
         raise refused("application.deadline", "it has no such setting")
     words = [
@@ -487,6 +395,7 @@ def _links(resolved: Mapping[str, Any], network: Network, rates: dict[str, float
     changed = {entry.get("link") for entry in resolved.get("schedule", [])}
     carried = [*flows, *resolved.get("udp", [])]
     wire_bytes = round(max(parse(one["packet"], BYTES) for one in carried)) + FRAMING_BYTES
+    warmup_s = parse(resolved["warmup"], SECONDS)
     for link in network.links.values():
         table = link.table
         rates[link.name] = rate_bps = parse(table["rate"], BITS_PER_S)
@@ -506,7 +415,8 @@ def _links(resolved: Mapping[str, Any], network: Network, rates: dict[str, float
             f"link {word} rate_bps={round(rate_bps)} delay_ns={_nanoseconds(table['delay'])} "
             f"hold_ns={_nanoseconds(hold)}{_jitter(link, resolved['seed'])}{ends}"
         )
-        yield f"queue {word} {_queue(link.key, table['queue'], rate_bps, longest_s, wire_bytes)}"
+        queue = words(link.key, table["queue"], rate_bps, longest_s, wire_bytes, warmup_s)
+        yield f"queue {word} {queue}"
 
 
 def translated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from studies import l4s_paths
+from studies import l4s_fast, l4s_paths
 from studies.l4s import RATES_MBIT, RTTS_MS, SEEDS, STUDY, fair_cells, page, with_causes
 
 
@@ -42,3 +42,15 @@ def test_the_queue_of_l4s_is_short_and_the_link_full() -> None:
     assert table.filter(pl.col("rate_mbit") >= 40)["l4s_p99_ms"].max() < 2
     mean = table.group_by("law", "rate_mbit", "rtt_ms").agg(pl.col("utilization").mean())
     assert mean["utilization"].min() >= 0.97
+
+
+def test_the_page_of_fast_paths_is_that_of_its_table() -> None:
+    table, stamp = l4s_fast.STUDY.committed()
+    cells = len(l4s_fast.LAWS) * len(l4s_fast.RATES_MBIT) * len(l4s_fast.RTTS_MS)
+    assert table.height == cells + len(l4s_fast.VARIED)
+    assert l4s_fast.STUDY.answer.read_text(encoding="utf-8") == l4s_fast.page(table, stamp)
+    # Each cause varies a cell that is not fair without it.
+    steady = l4s_fast.of(table, "prague:steady")
+    for _, rate, rtt in l4s_fast.VARIED:
+        [cell] = steady.filter(rate_mbit=rate, rtt_ms=rtt).to_dicts()
+        assert cell["utilization"] < 0.95 or not 0.4 <= cell["share"] <= 0.6, (rate, rtt)

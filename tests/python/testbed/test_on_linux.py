@@ -26,7 +26,7 @@ from lfnlab import Results, Scenario, _core, dumbbell, execute, kernel
 from lfnlab.analysis import warnings
 from lfnlab.errors import Unavailable, UsageError
 from lfnlab.results.store import run_keys
-from lfnlab.scenario.elements import Jitter
+from lfnlab.scenario.elements import Jitter, Link, Queue
 from lfnlab.testbed import (
     linux_backend,
     linux_laws,
@@ -371,6 +371,29 @@ def test_a_run_on_linux_is_a_result_as_any_other(tmp_path: Path) -> None:
     began = run.path.stat().st_mtime
     assert lfn("run", str(file), "--on", "linux", "--out", out).returncode == 0
     assert run.path.stat().st_mtime == began
+
+
+@needs_build
+def test_dualpi2_written_twice_is_one_queue(tmp_path: Path) -> None:
+    """A scalable flow in each queue's turn: marks, drops and delays of both classes."""
+    queue = Queue(kind="dualpi2", size="1MB", any_ect=True)
+    path = Scenario(
+        duration="8s", warmup="3s", link=Link(rate="20Mbit/s", queue=queue), default_rtt="20ms"
+    )
+    scenario = path.flow("dctcp:linux", ecn=True).flow("cubic:linux")
+    seen = []
+    for name, where in (("linux", {"backend": linux_backend.Linux()}), ("ours", {})):
+        [run] = execute(scenario, out=tmp_path / name, **where).runs
+        classes = run.summary["links"][0].get("classes")
+        assert classes is not None
+        seen.append(classes)
+    for name in ("l4s", "classic"):
+        theirs, mine = (dict(classes[name]) for classes in seen)  # type: ignore[literal-required]
+        for key in ("packets", "bytes", "p50_queue_s"):
+            assert mine[key] == pytest.approx(theirs[key], rel=0.05), (name, key)
+        assert mine["marks"] == pytest.approx(theirs["marks"], rel=0.1)
+        assert abs(mine["drops"] - theirs["drops"]) <= 2
+    assert seen[0]["l4s"]["marks"] > 100
 
 
 @needs_build

@@ -16,6 +16,7 @@ from lfnlab.testbed import (
     random_streams,
     virtual_hosts,
     virtual_network,
+    virtual_queues,
 )
 
 # ---- what it is told ----
@@ -174,6 +175,38 @@ def test_red_has_thresholds_that_its_averages_hold() -> None:
         told(PATH + queue.replace("LARGE", "466") + flow)
 
 
+def test_a_shallow_threshold_is_told_with_its_selector() -> None:
+    shallow = 'ce_threshold = "1ms"'
+    selected = f"{shallow}, ce_threshold_selector = 1, ce_threshold_mask = 3"
+    for kind, keys, words in (
+        ("codel", shallow, "interval 100000us ce_threshold 1000us"),
+        ("fq-codel", shallow, "ce_threshold 1000us ecn"),
+        ("fq-codel", selected, "ce_threshold 1000us ce_threshold_selector 0x1/0x3 ecn"),
+    ):
+        queue = f'queue = {{ kind = "{kind}", {keys} }}\n'
+        [said] = [line for line in told(PATH + queue + FLOW) if line.startswith("queue forward")]
+        assert said.endswith(words)
+
+
+def test_dualpi2_is_told_in_integers_and_counts_in_a_file_of_its_own() -> None:
+    queue = 'queue = { kind = "dualpi2", size = "90kB", any_ect = true, ramp = "2ms" }\n'
+    [said] = [line for line in told(PATH + queue + FLOW) if line.startswith("queue forward")]
+    assert said == (
+        "queue forward dualpi2 packets=4611686018427387904 bytes=90000 target_ns=15000000 "
+        "tupdate_ns=16000000 step_ns=1000000 ramp_ns=2000000 alpha=171798692 beta=3435973837 "
+        "coupling=2 floor=2 overflow=0 protection=10 any_ect=1 mtu=1514 from_us=0"
+    )
+    lines = ["r1 p 268435456", "r1 l4s 4 400 2 1", "r1 l4s waited 1 2", "r1 l4s waited 130 2"]
+    both = virtual_queues.counted("\n".join([*lines, "r1 classic 0 0 0 0", "s1 p 0"]))
+    assert both[0]["probability"] == 0.25
+    assert both[3] == {"probability": 0.0}
+    l4s = both[0]["l4s"]
+    assert [l4s[key] for key in ("packets", "bytes", "marks", "drops")] == [4, 400, 2, 1]
+    assert (l4s["p50_queue_s"], l4s["p99_queue_s"]) == (1e-6, 130e-6)
+    assert l4s["mean_queue_s"] == pytest.approx((0.5 + 129) / 2 * 1e-6, rel=1e-3)
+    assert both[0]["classic"]["p99_queue_s"] is None
+
+
 def test_losses_that_change_go_on_with_the_draws_of_the_link() -> None:
     change = '[[schedule]]\nat = "{}s"\nlink = "forward"\nloss = {}\n'
     changes = "".join(change.format(*at) for at in ((1, 0.5), (1.5, 0.5), (2, 0)))
@@ -222,6 +255,19 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
         (PATH + "bleach = true\n" + FLOW, "5: link.bleach: "),
         (PATH + FLOW + "breakers = [{ loss = 0.1 }]\n", "8: flow[0].breakers: "),
         (PATH + FLOW + 'burst = "64kB"\n', "8: flow[0].burst: "),
+        (PATH + FLOW + 'accecn = "counter"\necn = true\n', "8: flow[0].accecn: "),
+        (
+            PATH + FLOW.replace("htcp-be", "dctcp:linux") + "ecn = true\nl4s = true\n",
+            "9: flow[0].l4s: ",
+        ),
+        (PATH + 'queue = { kind = "dualpi2", beta = 1e6 }\n' + FLOW, "5: link.queue.beta: "),
+        (
+            PATH
+            + 'queue = { kind = "codel", ce_threshold = "1ms", ce_threshold_selector = 1, '
+            + "ce_threshold_mask = 3 }\n"
+            + FLOW,
+            "5: link.queue.ce_threshold_mask: ",
+        ),
         (PATH + FLOW + 'misbehaves = "optimistic"\n', "8: flow[0].misbehaves: "),
         (PATH + FLOW + "[background]\nlevel = 1\n", "8: background: "),
         (PATH + FLOW + "[[udp]]\non_off = { sources = 2 }\n", "9: udp[0].on_off: "),

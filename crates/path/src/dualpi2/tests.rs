@@ -18,6 +18,7 @@ const NO_PI: DualPi2Config = DualPi2Config {
     floor: 2,
     overload: Overload::Drop,
     c_protection: 10,
+    any_ect: false,
     mtu_bytes: MTU,
 };
 
@@ -87,13 +88,16 @@ fn close(got: (f64, f64), want: (f64, f64)) {
 }
 
 #[test]
-fn the_low_bit_of_the_field_chooses_the_queue() {
-    let mut bench = Bench::new(NO_PI, RATE);
-    for (word, ecn) in (0..).zip([Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]) {
-        bench.push(Time::ZERO, packet(word, ecn));
+fn the_low_bit_of_the_field_chooses_the_queue_or_any_of_both() {
+    for (any_ect, order) in [(false, [1, 3, 0, 2]), (true, [1, 2, 3, 0])] {
+        let mut bench = Bench::new(DualPi2Config { any_ect, ..NO_PI }, RATE);
+        for (word, ecn) in (0..).zip([Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]) {
+            bench.push(Time::ZERO, packet(word, ecn));
+        }
+        let words: Vec<u64> =
+            std::iter::from_fn(|| bench.take(Time::ZERO)).map(|packet| packet.word).collect();
+        assert_eq!(words, order, "{any_ect}");
     }
-    let words: Vec<u64> = std::iter::from_fn(|| bench.take(Time::ZERO)).map(|packet| packet.word).collect();
-    assert_eq!(words, [1, 3, 0, 2]);
 }
 
 /// RFC 9332 figure 5.

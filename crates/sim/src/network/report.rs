@@ -7,7 +7,7 @@ use crate::clock::events::Kind;
 use crate::clock::ids::{LinkId, RouteId};
 use crate::clock::scheduler::Scheduler;
 use crate::config::{Change, Changed};
-use crate::summary::{ClassSummary, ClassesSummary, LinkSummary, RateSummary, RouteSummary};
+use crate::summary::{ClassesSummary, LinkSummary, RateSummary, RouteSummary};
 use crate::tables::PacketTable;
 
 /// Packets that are not at their ends.
@@ -141,11 +141,7 @@ impl Network {
             mean_queue_s: counters.mean_wait().as_s(),
             p99_queue_s: counters.wait_quantile(0.99).in_s(),
             max_queue_packets: counters.max_waiting,
-            classes: link.classes(end).map(|classes| ClassesSummary {
-                probability: classes.probability,
-                l4s: ClassSummary::of(&classes.l4s),
-                classic: ClassSummary::of(&classes.classic),
-            }),
+            classes: link.classes(end).as_ref().map(ClassesSummary::of),
         }
     }
 }
