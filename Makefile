@@ -35,9 +35,10 @@ test: tools style
 
 lint: style clippy
 
+# mypy reads the types of gymnasium, whose classes ours extend.
 style: $(UV)
 	cargo fmt --check
-	$(SYNC) --no-install-project
+	$(SYNC) --no-install-project --extra gym
 	$(RUN) ruff format --check
 	$(RUN) ruff check
 	PYTHONPATH=python $(RUN) lint-imports --no-cache --no-logo
