@@ -11,6 +11,7 @@ $ python -m studies.law page      docs/ebb.md from both tables
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import polars as pl
@@ -44,14 +45,15 @@ def main() -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     table, trial_table = REFERENCE / "law_search.jsonl", REFERENCE / "law_judge.csv"
     if chosen.part == "page":
-        page.write(table, trial_table)
+        page.write(table, trial_table, REFERENCE / "law_attack.json")
     elif chosen.part == "attack":
-        bad = attacked.attacked("ebb", chosen.paths, chosen.jobs)
-        bad.write_csv(REFERENCE / "law_attack.csv")
+        found = attacked.attacked("ebb", chosen.paths, chosen.jobs)
+        text = json.dumps(found, indent=1) + "\n"
+        (REFERENCE / "law_attack.json").write_text(text, encoding="utf-8")
     elif chosen.part == "search":
         search.search(chosen.out / "search", table, chosen.jobs, chosen.trials)
     else:
-        found = judge.judge(
+        rows = judge.judge(
             chosen.laws.split(","),
             chosen.out / "judge",
             chosen.seeds,
@@ -59,9 +61,9 @@ def main() -> None:
             chosen.paths,
             chosen.jobs,
         )
-        found.write_csv(trial_table)
+        rows.write_csv(trial_table)
         with pl.Config(tbl_rows=-1, tbl_cols=-1):
-            print(judge.summary(found))
+            print(judge.summary(rows))
 
 
 if __name__ == "__main__":

@@ -31,16 +31,20 @@ LAWS = {
     "d: all": "bbr",
 }
 """Of each family the law whose colour it has."""
+SHOWN = 10
+"""Attacked paths in the page's table."""
 
 
-def write(trials: Path, trial: Path) -> None:
+def write(trials: Path, trial: Path, attacks: Path) -> None:
     """Writes page and figure."""
     points = [json.loads(line) for line in trials.read_text(encoding="utf-8").splitlines()]
     (FIGURES / "ebb-search.png").write_bytes(for_page(draw(points)))
     table = pl.read_csv(trial)
     text = PAGE.read_text(encoding="utf-8")
     text = _filled(text, "search", _search(points))
-    PAGE.write_text(_filled(text, "trial", _trial(table)), encoding="utf-8")
+    text = _filled(text, "trial", _trial(table))
+    hurt = json.loads(attacks.read_text(encoding="utf-8"))
+    PAGE.write_text(_filled(text, "attack", _attacks(hurt)), encoding="utf-8")
 
 
 def _filled(text: str, part: str, lines: Sequence[str]) -> str:
@@ -134,3 +138,37 @@ def _losers(table: pl.DataFrame) -> list[str]:
     )
     paths = table.filter(pl.col("law") == "ebb").height
     return [f"`ebb` is worse than CUBIC by a margin: {told} of {paths} paths."]
+
+
+def _attacks(hurt: dict[str, Any]) -> list[str]:
+    rows = [
+        (f"`{hurt['law']}` has under half of CUBIC's goodput", str(hurt["little"])),
+        (f"`{hurt['law']}` has over 60 % beside a CUBIC flow", str(hurt["much"])),
+        ("CUBIC has over 60 % beside a CUBIC flow", str(hurt["much_of_cubic"])),
+        (
+            "over 60 %, and the CUBIC flow has under 80 % of its goodput beside another CUBIC",
+            str(hurt["harm"]),
+        ),
+    ]
+    worst = sorted(
+        hurt["paths_of_note"],
+        key=lambda row: row["neighbour_bps"] / max(row["cubic_neighbour_bps"], 1.0),
+    )
+    shown = [
+        (
+            row["path"],
+            f"{row['goodput_bps'] / 1e6:.2f}",
+            f"{row['cubic_bps'] / 1e6:.2f}",
+            f"{row['neighbour_bps'] / 1e6:.2f}",
+            f"{row['cubic_neighbour_bps'] / 1e6:.2f}",
+        )
+        for row in worst[:SHOWN]
+    ]
+    heads = ("path", "alone", "CUBIC alone", "CUBIC beside it", "CUBIC beside CUBIC")
+    return [
+        *markdown((f"of {hurt['paths']:,} paths", "paths"), rows),
+        "",
+        f"The {len(shown)} worst of the paths of the first and the last row, goodput in Mbit/s:",
+        "",
+        *markdown(heads, shown),
+    ]

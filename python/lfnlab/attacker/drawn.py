@@ -64,7 +64,8 @@ def on_draws(
     Returns:
         A row a path, in order: ``path`` in words; ``link_bps``; ``goodput_bps`` of the law alone;
         ``cubic_bps`` of CUBIC alone there; ``beside`` the law's part of what it and a CUBIC flow
-        have together, 0 to 1. A figure of a run that failed is null.
+        have together, 0 to 1, and ``neighbour_bps`` what CUBIC has of it. A figure of a run that
+        failed is null.
 
     Raises:
         LawError: there is no such law.
@@ -79,7 +80,7 @@ def on_draws(
         rows += _rows(subject.spelled, paths[place : place + BATCH], runs)
         if progress is not None:
             progress(len(rows), len(paths))
-    columns = ("link_bps", "goodput_bps", "cubic_bps", "beside")
+    columns = ("link_bps", "goodput_bps", "cubic_bps", "beside", "neighbour_bps")
     return pl.DataFrame(rows, {"path": pl.String} | dict.fromkeys(columns, pl.Float64))
 
 
@@ -101,4 +102,5 @@ def _rows(law: str, paths: Sequence[Path], runs: Runs) -> Iterator[dict[str, Any
             "goodput_bps": None if one is None else one.goodput_bps,
             "cubic_bps": None if two is None else two.goodput_bps,
             "beside": None if three is None or sum_bps <= 0 else three.goodput_bps / sum_bps,
+            "neighbour_bps": None if three is None else three.neighbour_bps,
         }
