@@ -162,6 +162,7 @@ CASES = [
     Case("CoDel", path(link=_queue("codel")), 3, 43, 1.4, 2),
     Case("PIE", path(link=_queue("pie")), 3, 43, 1.4, 2),
     Case("FQ-CoDel", path(link=_queue("fq-codel")), 3, 43, 1.9, 2),
+    Case("DualPI2", path(link=_queue("dualpi2")), 3, 43, 2.3, 2),
     Case(
         "FQ-CoDel, background 2",
         path(link=_queue("fq-codel"), rest=_background(2)),

@@ -10,7 +10,7 @@
  *   A flow that loses too much without a queue is blind: its path drops without one. It is CUBIC until a loss comes with
  *   a queue. Too much is more than one segment in EBB_RATE, and EBB_FEW to EBB_MANY besides.
  *
- * So on a path that loses packets to full queues alone, it is CUBIC, bit for bit.
+ * Where every loss comes with a queue, it is CUBIC, bit for bit.
  */
 #ifndef LFN_EBB_H
 #define LFN_EBB_H
@@ -28,7 +28,8 @@
 struct ebb {
 	struct cubic_curve curve;
 	u32 cut_ms;  /* the last congestion, modulo 2^32; 0: none yet */
-	u32 deep_us; /* the longest queue so far */
+	u16 deep_us; /* the longest queue so far that two samples in a row saw, at most 65 ms */
+	u16 queue_us; /* of the newest sample */
 	u16 lost;    /* a lost segment fills it by EBB_RATE, a delivered one empties it by 1 */
 	u8 blind;
 	u8 held;     /* the loss of the episode under way */
@@ -44,9 +45,9 @@ static inline void ebb_init(void *state, const struct law_config *config, struct
 	s->curve.new_epoch = 1;
 }
 
-static inline u32 ebb_queue_us(u64 rtt_ns, u64 min_rtt_ns)
+static inline u16 ebb_queue_us(u64 rtt_ns, u64 min_rtt_ns)
 {
-	return (u32)law_min((rtt_ns - law_min(min_rtt_ns, rtt_ns)) / 1000, ~0u);
+	return (u16)law_min((rtt_ns - law_min(min_rtt_ns, rtt_ns)) / 1000, 65535);
 }
 
 static inline int ebb_is_low(const struct ebb *s, u64 rtt_ns, u64 min_rtt_ns)
@@ -63,8 +64,12 @@ static inline void ebb_on_sample(void *state, const struct law_ack *ack, struct 
 	u64 lost = s->lost + (u64)ack->newly_lost * EBB_RATE;
 
 	s->lost = (u16)law_min(lost - law_min(lost, ack->newly_delivered), 2 * ebb_most(control->cwnd));
-	if (ack->rtt_ns)
-		s->deep_us = (u32)law_max(s->deep_us, ebb_queue_us(ack->rtt_ns, ack->min_rtt_ns));
+	if (ack->rtt_ns) { /* an ACK that the receiver delayed is alone */
+		u16 queue_us = ebb_queue_us(ack->rtt_ns, ack->min_rtt_ns);
+
+		s->deep_us = (u16)law_max(s->deep_us, law_min(s->queue_us, queue_us));
+		s->queue_us = queue_us;
+	}
 	cubic_curve_on_sample(&s->curve, ack->now_ns, ack->flags);
 }
 
@@ -136,6 +141,7 @@ static inline void ebb_probe(const void *state, const struct law_control *contro
 	out[1] = s->deep_us;
 	out[2] = s->lost;
 	out[3] = s->blind;
+	out[4] = s->queue_us;
 }
 
 LAW_OPS(ebb, .on_sample = ebb_on_sample, .on_open = ebb_on_open, .on_undo = ebb_on_undo, .probe = ebb_probe);

@@ -37,7 +37,8 @@ struct grammar {
 	struct bandwidth bandwidth;
 	u64 known;      /* window of the last congestion, Q32.32; 0: none yet */
 	u64 gate_ns;
-	u64 deep_ns;    /* the longest queue so far */
+	u64 deep_ns;    /* the longest queue so far that two samples in a row saw */
+	u64 queue_ns;   /* of the newest sample */
 	u64 cut_ns;     /* the last congestion; 0: none yet */
 	u64 bucket_q20; /* lost segments beyond `heavy` of those delivered */
 	u64 alpha;      /* of the AIMD flow, Q32 */
@@ -93,8 +94,10 @@ static inline void grammar_on_sample(void *state, const struct law_ack *ack, str
 	u64 bucket = s->bucket_q20 + ((u64)ack->newly_lost << 20);
 
 	s->bucket_q20 = law_min(bucket - law_min(bucket, (u64)ack->newly_delivered * s->heavy_q20), 2 * grammar_most(control->cwnd));
-	if (ack->rtt_ns)
-		s->deep_ns = law_max(s->deep_ns, ack->rtt_ns - ack->min_rtt_ns);
+	if (ack->rtt_ns) { /* an ACK that the receiver delayed is alone */
+		s->deep_ns = law_max(s->deep_ns, law_min(s->queue_ns, ack->rtt_ns - ack->min_rtt_ns));
+		s->queue_ns = ack->rtt_ns - ack->min_rtt_ns;
+	}
 	bandwidth_on_sample(&s->bandwidth, ack, 0);
 	cubic_curve_on_sample(&s->curve, grammar_fast(s, ack->now_ns), ack->flags);
 }

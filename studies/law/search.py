@@ -62,7 +62,7 @@ MARGINS = {
     "short-flows": (0.1, 0.0),
 }
 """By the beginning of an axis's name: what is worse, in its unit and as a part of CUBIC's value."""
-LOSSY = ("goodput-1e-05-0", "goodput-0.0001-0", "goodput-0.001-0")
+LOSSY = ("goodput-1e-5-0", "goodput-1e-4-0", "goodput-1e-3-0")
 """Axes with random loss and no background."""
 INSIDE = 0.1
 """A share at most so far from a half is not worse."""
@@ -94,6 +94,7 @@ class Worth:
 def worth(law: Score, cubic: Score) -> Worth:
     """The worth of a law, by the means over the seeds."""
     gains, worse, pairs = [], [], 0
+    assert {axis.name for axis in law.axes} >= {*LOSSY}
     for axis in law.axes:
         for path in law.paths:
             own, its = law.on(axis.name, path).mean, cubic.on(axis.name, path).mean

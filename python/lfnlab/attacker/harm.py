@@ -71,8 +71,8 @@ class Figures:
         count = int(number(path, "flows"))
         own, others = said["flows"][:count], said["flows"][count:]
         return cls(
-            sum(flow["goodput_bps"] or 0.0 for flow in own),
-            sum(flow["goodput_bps"] or 0.0 for flow in others),
+            sum((flow["goodput_bps"] or 0.0 for flow in own), 0.0),
+            sum((flow["goodput_bps"] or 0.0 for flow in others), 0.0),
             said["links"][0]["mean_queue_s"] or 0.0,
             # Linux in virtual time does not count what was sent.
             sum(flow["retransmits"] or 0 for flow in own) / max(1, sum(map(_sent, own))),

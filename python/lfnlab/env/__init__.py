@@ -140,6 +140,12 @@ class Sender:
         quiet = path if path.sample is not None else replace(path, sample="off")
         self._document = _steered(quiet, flow)
         self._draw = dict(draw or {})
+        for key, at in self._draw.items():
+            with_key = with_values(self._document, {key: at.at(0.5)})
+            if _taken(with_key["flow"][-1]) != _taken(self._document["flow"][-1]):
+                raise UsageError(
+                    f"draw: {key}: the steered flow is one TCP connection; allowed: other flows"
+                )
         self._points: list[dict[str, Any]] = [{} for _ in range(count)]
         self._seeds = [0] * count
         self._episodes = [0] * count
@@ -233,6 +239,11 @@ class Sender:
         self._seeds[place] = Random(episode).getrandbits(62)
         said = {**point, "seed": self._seeds[place]}
         self._all.begin(place, toml(with_values(self._document, said)))
+
+
+def _taken(flow: Mapping[str, Any]) -> list[Any]:
+    """The keys of a flow that a draw must leave alone."""
+    return [flow.get(name) for name in ("law", "transport", "parallel", "count")]
 
 
 def _steered(path: Scenario, flow: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,6 +102,10 @@ def _place(name: str, path: Path, least_s: float, least_rtts: float, warmup: flo
         raise ScenarioError(name, "allowed: a path that lfnlab.dumbbell() made", "paths")
     if empty.flows or empty.traffic or empty.udp or empty.background.level:
         raise ScenarioError(name, "allowed: a path without flows; the judge adds them", "paths")
+    try:
+        empty.flow("reno").check()
+    except ScenarioError as error:
+        raise ScenarioError(f'{error.found} (path "{name}")', error.hint, error.key) from None
     rtt_s = parse(empty.default_rtt, SECONDS)
     own_s = parse(empty.duration, SECONDS) if empty.schedule else 0.0
     # In tenths of a second, as the samples.

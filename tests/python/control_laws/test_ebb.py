@@ -27,6 +27,7 @@ def path(rate: str, rtt: str, buffer: str, loss: float | None = None) -> Scenari
         path("400Mbit/s", "20ms", "0.05bdp"),
         path("50Mbit/s", "200ms", "0.2bdp"),
         path("20Mbit/s", "10ms", "4 packets"),
+        path("200Mbit/s", "80ms", "64 packets"),
     ],
     ids=lambda one: f"{one.link.rate} {one.link.queue.size}",
 )
@@ -55,6 +56,17 @@ def test_a_neighbour_at_random_loss_keeps_what_it_had(tmp_path: Path) -> None:
     }
     assert beside["ebb"][1] > 0.8 * beside["cubic"][1]
     assert beside["ebb"][0] > 3 * beside["cubic"][0]
+
+
+def test_a_buffer_of_less_than_the_gate_is_shared_as_by_cubic(tmp_path: Path) -> None:
+    """An ACK that the receiver delayed by 40 ms is no queue of 40 ms."""
+    shallow = path("200Mbit/s", "80ms", "64 packets")
+    pairs = [
+        shallow.flow(law, start="uniform(0s, 1s)").flow("cubic", start="uniform(0s, 1s)")
+        for law in ("cubic", "ebb")
+    ]
+    cubic, ebb = (execute(pair, seeds=1, out=tmp_path).runs[0] for pair in pairs)
+    assert cubic.summary["hash"] == ebb.summary["hash"]
 
 
 def test_in_a_policer_it_leaves_a_cubic_its_half(tmp_path: Path) -> None:

@@ -275,6 +275,8 @@ def test_threads_that_share_environments_do_not_wait_for_each_other_for_ever() -
         ({"step": "1.5acks"}, "step: '1.5acks'"),
         ({"control": "window"}, 'control: "window"'),
         ({"draw": {"link.rate": "10Mbit/s"}}, "draw: link.rate"),
+        ({"draw": {"flow[*].law": Choice(["cubic", "htcp"])}}, "draw: flow[*].law"),
+        ({"draw": {"flow[0].parallel": Choice([2])}}, "draw: flow[0].parallel"),
         ({"parallel": 2}, "parallel: the steered flow is one TCP connection"),
     ],
 )

@@ -127,6 +127,13 @@ def test_a_path_with_flows_is_no_path() -> None:
         score("cubic", paths=[path], seeds=1)
 
 
+def test_a_path_that_cannot_be_is_refused_by_its_name() -> None:
+    paths = [JudgePath("5Mbit", "20ms", "1bdp"), JudgePath("5Mbit/s", "20ms", "1bdp")]
+    with pytest.raises(ScenarioError, match=r'path "5Mbit 20ms 1bdp"') as error:
+        score("cubic", paths=paths, axes=["cov"], seeds=1)
+    assert error.value.key == "link.rate"
+
+
 def test_a_probe_that_a_path_cannot_have_says_why() -> None:
     """Its own bursts of loss, and its own schedule, stay; what would need others has no value."""
     path = dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp", duration="10s")

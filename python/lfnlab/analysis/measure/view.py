@@ -24,6 +24,7 @@ from lfnlab.metrics.tables import (
     sampled,
 )
 from lfnlab.results.integrity import tables_of
+from lfnlab.results.store import read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -307,7 +308,7 @@ class View:
 
     @cached_property
     def _traces_uncounted(self) -> bool:
-        text = (self.run.path / "scenario.toml").read_text("utf-8")
+        text = read_text(self.run.path / "scenario.toml")
         has_trace = re.search(r"^\s*trace\s*=", text, re.MULTILINE) is not None
         return has_trace and not sampled(self.queue_table, "capacity_bytes")
 
