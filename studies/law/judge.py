@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lfnlab.scenario.builder import Scenario
 
 REFERENCE = "cubic"
-FIXED = ("ebb", "abba", "bbr3", "htcp-be:hold")
+FIXED = ("ebb", "abba")
 CHUNK = 20
 """Paths that are run together, with all laws."""
 
@@ -68,9 +68,13 @@ def _row(law: Score, cubic: Score, path: str, worse: Sequence[str]) -> dict[str,
         "worse": " ".join(worse),
         "beyond": " ".join(beyond),
         **{f"gain {axis.split('-', 1)[1]}": gain for axis, gain in zip(LOSSY, gains, strict=True)},
-        **{name: None if math.isnan(value) else round(value, 4) for name, value in by.items()},
-        "share-cubic of cubic": round(cubic.on("share-cubic", path).mean, 4),
+        **{name: _known(value) for name, value in by.items()},
+        **{f"{name} of cubic": _known(cubic.on(name, path).mean) for name in by},
     }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 4)
 
 
 def _ratio(own: float, its: float) -> float | None:
@@ -95,6 +99,8 @@ def summary(table: pl.DataFrame) -> pl.DataFrame:
                 "median gain": float(np.nanmedian(values)),
                 "fair beside reno": _inside(own["share-reno"]),
                 "fair beside cubic": _inside(own["share-cubic"]),
+                "cubic beside reno": _inside(own["share-reno of cubic"]),
+                "cubic beside cubic": _inside(own["share-cubic of cubic"]),
             }
         )
     return pl.DataFrame(rows)

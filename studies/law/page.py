@@ -121,7 +121,13 @@ def _trial(table: pl.DataFrame) -> list[str]:
         "40 to 60 % beside Reno (%)",
         "beside CUBIC (%)",
     )
-    return [*markdown(heads, rows), "", *_losers(table)]
+    cubic = judge.summary(table).row(0, named=True)
+    fair = (
+        "CUBIC in its place has 40 to 60 % beside Reno on "
+        f"{100 * cubic['cubic beside reno']:.0f} % "
+        f"of the paths, beside CUBIC on {100 * cubic['cubic beside cubic']:.0f} %."
+    )
+    return [*markdown(heads, rows), "", fair, *_losers(table)]
 
 
 def _losers(table: pl.DataFrame) -> list[str]:
