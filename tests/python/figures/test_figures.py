@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "5"))
+EXPERIMENTS = int(os.environ.get("LFN_FIGURES", "8"))
 SEED = os.environ.get("LFN_SEED", "paths")
 #: 97.5 % quantiles of Student's t for 1 to 9 degrees of freedom, as tables print them.
 T = (12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216)
