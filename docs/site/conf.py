@@ -56,11 +56,11 @@ nitpick_ignore_regex = [
     ("py:class", r"(collections\.abc|pathlib|types|np|pl|polars)\..*"),
     (
         "py:class",
-        r"lfnlab\.(analysis\.(measure\.view\.Newcomer|table\.Table)|metrics\.tables\.Samples|experiment\.executor\.Backend|results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
+        r"lfnlab\.(attacker\.judge\.Law|analysis\.(measure\.view\.Newcomer|table\.Table)|metrics\.tables\.Samples|experiment\.executor\.Backend|results\.(cases\.Cases|index\.Catalog|drawn\.Drawn|runs\.(Failure|LawRow))|scenario\.elements\.RunSettings)",
     ),
     (
         "py:class",
-        "ArrayLike|Backend|Drawn|Factor|Failed|Failure|Floats|FlowSettings|Group|(Flow|Link)?Summary|NDArray|Options|Path|Progress|Rate|Samples|Table|Value",
+        "ArrayLike|Backend|Better|Confirmed|Drawn|Factor|Failed|Failure|FilePath|Floats|FlowSettings|Group|Kind|(Flow|Link)?Summary|Measure|NDArray|Options|Path|Progress|Rate|Samples|Table|Values?",
     ),
 ]
 

@@ -287,12 +287,13 @@ def card(law: str, text: str) -> str:
 
 def python() -> str:
     """Directives for each module's public names."""
-    errors = ",".join(sorted(set(vars(lfnlab.errors)) & set(lfnlab.__all__)))
+    errors = set(vars(lfnlab.errors)) & set(lfnlab.__all__)
     sections = []
     for module, title in MODULES.items():
         options = [":members:", ":inherited-members: object,LawState,BaseException,dict,tuple"]
         if hasattr(import_module(module), "__all__"):
-            options += [":imported-members:", f":exclude-members: {errors}"]
+            told = errors if module == "lfnlab" else lfnlab.__all__
+            options += [":imported-members:", f":exclude-members: {','.join(sorted(told))}"]
         lines = [f".. automodule:: {module}", *(f"   {option}" for option in options)]
         sections.append("\n".join([f"## {title}", "", "```{eval-rst}", *lines, "```"]))
     return "\n\n".join(sections)

@@ -62,10 +62,10 @@ def on_draws(
         progress: told the paths that are done, and their number.
 
     Returns:
-        A row a path, in order: ``path`` in words; ``link_bps``; ``goodput_bps`` of the law alone;
-        ``cubic_bps`` of CUBIC alone there; ``beside`` the law's part of what it and a CUBIC flow
-        have together, 0 to 1, and ``neighbour_bps`` what CUBIC has of it. A figure of a run that
-        failed is null.
+        polars.DataFrame: a row a path, in order. ``path`` is in words; ``link_bps``;
+        ``goodput_bps`` of the law alone; ``cubic_bps`` of CUBIC alone there; ``beside`` the law's
+        part of what it and a CUBIC flow have together, 0 to 1, and ``neighbour_bps`` what CUBIC
+        has of it. A figure of a run that failed is null.
 
     Raises:
         LawError: there is no such law.

@@ -9,7 +9,7 @@
 >>> seen["delivery_bps"].shape
 (16,)
 
-``docs/env.md`` has the observations. :mod:`lfnlab.env.gym` has gymnasium's interface.
+``docs/env.md`` has the observations. ``lfnlab.env.gym`` has gymnasium's interface.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def scores(
     progress: Progress | None = None,
     failed: Failed | None = None,
 ) -> list[Score]:
-    """The scores of several laws in their order; the arguments are those of :func:`score`."""
+    """The scores of laws in their order; the arguments are those of :func:`lfnlab.score`."""
     subjects = [subject(name) for name in laws]
     labels = [who.label for who in subjects]
     if twice := [label for at, label in enumerate(labels) if label in labels[:at]]:

@@ -73,7 +73,7 @@ class AxisScore:
 class Score:
     """The score of a law: one value an axis, path and seed.
 
-    ``score["goodput-0-0"]`` is an :class:`AxisScore`; ``frame()`` has every value.
+    ``score["goodput-0-0"]`` is an ``AxisScore``; ``frame()`` has every value.
     """
 
     law: str
