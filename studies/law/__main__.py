@@ -2,7 +2,7 @@
 
 $ python -m studies.law search    points of the law `grammar`, by family, on eight paths
 $ python -m studies.law judge     the law beside its rivals on held-out paths
-$ python -m studies.law attack    the law on 10,000 paths of the space of lfn attack
+$ python -m studies.law attack    the law on 3,000 paths of the space of lfn attack
 $ python -m studies.law page      docs/ebb.md from both tables
 
 ``docs/ebb.md`` has the results.
@@ -36,7 +36,7 @@ def main() -> None:
     trial = asked.add_parser("judge")
     trial.add_argument("--laws", default=",".join(judge.FIXED), help="names, with commas")
     trial.add_argument("--first", type=int, default=40, help="number of the first path")
-    trial.add_argument("--paths", type=int, default=40, help="how many")
+    trial.add_argument("--paths", type=int, default=20, help="how many")
     trial.add_argument("--seeds", type=int, default=3)
     hurt = asked.add_parser("attack")
     hurt.add_argument("--paths", type=int, default=attacked.COUNT)

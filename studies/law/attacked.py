@@ -9,7 +9,7 @@ import polars as pl
 from lfnlab.attacker import draws, on_draws
 from studies.law.paths import SEED
 
-COUNT = 10_000
+COUNT = 3_000
 LEAST, MOST = 0.5, 0.6
 """Of CUBIC's goodput that the law should have, and of what it and a CUBIC have together."""
 KEPT = 0.8
