@@ -24,6 +24,8 @@ class ScenarioError(LabError, ValueError):
         place = file if line is None else f"{file}:{line}"
         said = f"{found}; {hint}" if hint else found
         super().__init__(": ".join(part for part in (place, key, said) if part))
+        self.said = said
+        """The fault without its place."""
         self.found = found
         """The wrong value."""
         self.hint = hint

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lfnlab.attacker import Attack, Elsewhere
 
-OK = 0
+OK, FAILED = 0, 1
 
 
 def attack(
@@ -94,7 +94,7 @@ def attack(
         say(json_format.dumps(json_format.loads(text), indent=1, ensure_ascii=False))
     else:
         _show(made, elsewhere, folder)
-    return OK
+    return FAILED if made.failed else OK
 
 
 def _show(made: Attack, elsewhere: Mapping[str, Elsewhere], folder: Path) -> None:

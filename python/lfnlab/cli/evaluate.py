@@ -17,7 +17,7 @@ from lfnlab.printable import say
 if TYPE_CHECKING:
     from lfnlab.evaluate import Evaluation
 
-OK = 0
+OK, FAILED = 0, 1
 
 
 def evaluate(
@@ -77,7 +77,7 @@ def evaluate(
     else:
         _show(made)
         say(f"report: {report.resolve()}")
-    return OK
+    return FAILED if progress.failures else OK
 
 
 def _show(made: Evaluation) -> None:

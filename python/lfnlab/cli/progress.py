@@ -20,7 +20,7 @@ class Bar:
     """Takes the progress of runs, and failures; without a line it shows only the first."""
 
     def __init__(self, line: Progress | None = None) -> None:
-        self._line, self._count = line, 0
+        self._line, self.failures = line, 0
         self._task = None if line is None else line.add_task("runs", total=None, failed="")
 
     def __call__(self, done: float, total: int) -> None:
@@ -30,13 +30,13 @@ class Bar:
 
     def failed(self, why: str) -> None:
         """A run failed; the first reason is printed at once."""
-        self._count += 1
+        self.failures += 1
         said = f"lfn: a run failed: {why}"
         if self._line is not None and self._task is not None:
-            self._line.update(self._task, failed=f"[red]{self._count:,} failed")
-            if self._count == 1:
+            self._line.update(self._task, failed=f"[red]{self.failures:,} failed")
+            if self.failures == 1:
                 self._line.console.print(line(said), markup=False, highlight=False)
-        elif self._count == 1 and sys.stderr is not None:
+        elif self.failures == 1 and sys.stderr is not None:
             say(line(said), file=sys.stderr)
 
 

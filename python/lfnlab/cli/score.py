@@ -17,7 +17,7 @@ from lfnlab.printable import say
 if TYPE_CHECKING:
     from lfnlab.judge import JudgePath
 
-OK = 0
+OK, FAILED = 0, 1
 
 
 def score(
@@ -74,7 +74,7 @@ def score(
     text = json_format.dumps(made.to_json(), indent=1, allow_nan=False, ensure_ascii=False)
     Store(out).write("score.json", f"{text}\n")
     say(text if json else made)
-    return OK
+    return FAILED if progress.failures else OK
 
 
 def _path(text: str) -> JudgePath:

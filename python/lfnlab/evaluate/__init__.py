@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.control_laws import prototype
-from lfnlab.errors import LabError, LawError, UsageError
+from lfnlab.errors import LabError, LawError, ScenarioError, UsageError
 from lfnlab.evaluate.criteria import CRITERIA, Criterion
 from lfnlab.evaluate.judge import Answer, Finding, findings
 from lfnlab.evaluate.questions import QUESTIONS, Question
@@ -220,7 +220,7 @@ class _Asked:
             for scenario in scenarios:
                 scenario.check()
         except LabError as error:
-            self._refused[key] = str(error).partition(": ")[2] or str(error)
+            self._refused[key] = error.said if isinstance(error, ScenarioError) else str(error)
             return
         names = ("question", "place", "beside", "law")
         factors = dict(zip(names, key, strict=True))

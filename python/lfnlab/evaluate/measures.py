@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lfnlab import metrics
+from lfnlab.analysis.capacity import payload_bps
 
 if TYPE_CHECKING:
     from lfnlab.results.runs import Run
@@ -36,16 +37,10 @@ def queue_p99_s(runs: Sequence[Run]) -> float:
 
 def efficiency(runs: Sequence[Run]) -> float:
     """Goodput of all flows over what the bottleneck can carry of payload since the warm-up."""
-    summary = runs[0].summary
-    start_s, end_s = summary["warmup_s"], summary["sim_s"]
-    link, flow = summary["links"][0], summary["flows"][0]
-    rates = [(rate["from_s"], float(rate["rate_bps"])) for rate in link["rates"]]
-    return metrics.efficiency(
-        [own["delivered_bytes"] * 8.0 / (end_s - start_s) for own in summary["flows"]],
-        metrics.mean_rate(rates, start_s, end_s),
-        payload_bytes=flow["segment_bytes"],
-        wire_bytes=flow["wire_bytes"],
-    )
+    summary, full_bps = runs[0].summary, payload_bps(runs[0])
+    bits = sum(own["delivered_bytes"] * 8.0 for own in summary["flows"])
+    seconds = summary["sim_s"] - summary["warmup_s"]
+    return bits / seconds / full_bps if full_bps > 0 else math.nan
 
 
 def jain(runs: Sequence[Run]) -> float:

@@ -119,7 +119,7 @@ class Plan:
             scenario = _core.Scenario(case.scenario.to_toml())
             backend.check(scenario)
             need = scenario.needs
-            chosen = _seeds(seeds, case.scenario.seed)
+            chosen = seeds_of(seeds, case.scenario.seed)
             if len(chosen) > 1 and not backend.is_random(scenario):
                 chosen = chosen[:1]  # the others would be the same run again
                 self.alone += 1
@@ -264,10 +264,19 @@ def _groups(runs: Sequence[Planned], count: int) -> Iterator[Sequence[Planned]]:
             yield runs[begin:end]
 
 
-def _seeds(seeds: int | Sequence[int], first: int) -> Sequence[int]:
+def seeds_of(seeds: int | Sequence[int], first: int) -> Sequence[int]:
+    """The seeds, or so many from the first on.
+
+    Raises:
+        ScenarioError: what cannot be seeds.
+    """
     if isinstance(seeds, Sequence):
         return _listed(seeds)
-    count = index(seeds)
+    try:
+        count = index(seeds)
+    except TypeError:
+        allowed = f"allowed: a whole number from 1 to {MOST_RUNS}, or a list of seeds"
+        raise ScenarioError(repr(seeds), allowed, "seeds") from None
     if not 1 <= count <= MOST_RUNS:
         raise ScenarioError(f"{count}", f"allowed: from 1 to {MOST_RUNS}", "seeds")
     if first + count - 1 > SEED_MAX:

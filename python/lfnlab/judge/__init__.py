@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 from lfnlab.errors import LabError, LawError, ScenarioError, UsageError
 from lfnlab.evaluate.subjects import Subject, subject
-from lfnlab.experiment.plan import Case
+from lfnlab.experiment.plan import Case, seeds_of
 from lfnlab.experiment.run import execute
-from lfnlab.judge.objective import DEFAULT, Objective, read
+from lfnlab.judge.objective import Objective
 from lfnlab.judge.paths import JudgePath, Path, Place, places
 from lfnlab.judge.probing import Axis, Probe, probes
+from lfnlab.judge.reading import DEFAULT, read
 from lfnlab.judge.vector import AxisScore, Comparison, Row, Score
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def scores(
     with nullcontext(out) if out is not None else TemporaryDirectory(prefix="lfn-score-") as folder:
         results = execute(
             asked.cases,
-            seeds=said.seeds if seeds is None else seeds,
+            seeds=said.seeds if seeds is None else seeds_of(seeds, 1),
             out=folder,
             jobs=jobs,
             progress=progress,
@@ -135,6 +136,8 @@ def _chosen(all_: Sequence[Probe], axes: Sequence[str] | None) -> list[Probe]:
     if axes is None:
         return [*all_]
     known = [axis.name for probe in all_ for axis in probe.axes]
+    if not axes:
+        raise UsageError(f"axes: none; allowed: {', '.join(known)}")
     for name in axes:
         if name not in known:
             raise UsageError(f'axes: "{name}"; allowed: {", ".join(known)}')
@@ -170,7 +173,7 @@ class _Asked:
             for scenario in scenarios:
                 scenario.check()
         except LabError as error:
-            self.refused[key] = str(error).partition(": ")[2] or str(error)
+            self.refused[key] = error.said if isinstance(error, ScenarioError) else str(error)
             return
         names = ("law", "path", "probe")
         self.cases += [

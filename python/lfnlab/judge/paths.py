@@ -73,6 +73,8 @@ def places(
     named = paths.items() if isinstance(paths, Mapping) else [(_name(path), path) for path in paths]
     found = {}
     for name, path in named:
+        if not isinstance(name, str) or not name:
+            raise ScenarioError(f"the name {name!r}", "allowed: a text", "paths")
         if name in found:
             raise ScenarioError(f'two paths are called "{name}"', "name each once", "paths")
         found[name] = _place(name, path, least_s, least_rtts, warmup)
@@ -98,6 +100,8 @@ def _name(path: Path) -> str:
 
 def _place(name: str, path: Path, least_s: float, least_rtts: float, warmup: float) -> Place:
     empty = path.scenario() if isinstance(path, JudgePath) else path
+    if not isinstance(empty, Scenario):
+        raise ScenarioError(f"found {path!r}", "allowed: a JudgePath or a Scenario", "paths")
     if empty.link is None or empty.default_rtt is None:
         raise ScenarioError(name, "allowed: a path that lfnlab.dumbbell() made", "paths")
     if empty.flows or empty.traffic or empty.udp or empty.background.level:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lfnlab import _core, metrics
+from lfnlab.analysis.capacity import payload_bps
 from lfnlab.analysis.table import markdown
 from lfnlab.errors import ScenarioError
 from lfnlab.evaluate import measures
@@ -173,12 +174,10 @@ def _refills(objective: Objective) -> list[Probe]:
             run = runs[0]
             since_s = round(EVENT * run.summary["sim_s"], 1) + after_s
             own = run.summary["flows"][0]
-            rates = [(r["from_s"], float(r["rate_bps"])) for r in run.summary["links"][0]["rates"]]
-            payload = own["segment_bytes"] / own["wire_bytes"]
-            full_bps = metrics.mean_rate(rates, since_s, run.summary["sim_s"]) * payload
             t, _, x = metrics.goodput_matrix(
                 run.table("flows"), _bin_s(own["rtt_s"]), start_s=since_s
             )
+            full_bps = payload_bps(run, since_s)
             found = metrics.convergence(t, x[0], full_bps, start_s=since_s, tolerance=1.0 - share)
             return found.value
 

@@ -201,9 +201,12 @@ class Score:
             if own.beyond and own.bounds is not None:
                 low, high = own.bounds
                 yield f"{own.axis.name} is beyond the objective's bounds, {low:g} to {high:g}"
-        for why in dict.fromkeys(self.missing.values()):
-            names = dict.fromkeys(axis for (axis, _), said in self.missing.items() if said == why)
-            yield f"no value of {', '.join(names)}: {why}"
+        for one in (self, *self.against):
+            for why in dict.fromkeys(one.missing.values()):
+                names = dict.fromkeys(
+                    axis for (axis, _), said in one.missing.items() if said == why
+                )
+                yield f"{one.law} has no value of {', '.join(names)}: {why}"
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 
 from lfnlab import _core, metrics
+from lfnlab.analysis.capacity import OPPORTUNITY_BYTES
 from lfnlab.control_laws.registry import known
 from lfnlab.errors import LabError, Unavailable
 from lfnlab.machine import needs_linux
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 # From when the path is there until the scenario begins: the sender starts up.
 LEAD_S = 5.0
-# Of a trace: an IP packet of 1500 bytes, and the 4 of mahimahi's device.
-OPPORTUNITY_BYTES = 1504
 # Of a core: an emulator that has less to spare is soon late.
 CPU_BOUND = 0.9
 _LAWS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

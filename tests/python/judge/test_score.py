@@ -106,6 +106,10 @@ def test_refill_is_after_the_outage_and_within_the_run(made: Score) -> None:
         ({"paths": [THIN, THIN]}, ScenarioError, "two paths are called"),
         ({"paths": [JudgePath("10", "20ms", "1bdp")]}, ScenarioError, "link.rate"),
         ({"paths": ["thin"]}, ScenarioError, "allowed: a JudgePath or a Scenario"),
+        ({"paths": {"thin": "thin"}}, ScenarioError, "allowed: a JudgePath or a Scenario"),
+        ({"paths": {3: THIN}}, ScenarioError, "paths: the name 3; allowed: a text"),
+        ({"seeds": 2.5}, ScenarioError, "seeds: 2.5; allowed: a whole number"),
+        ({"axes": []}, UsageError, "axes: none; allowed: goodput-0-0"),
         ({"seeds": 0}, ScenarioError, "seeds"),
         ({"seeds": [1, 1]}, ScenarioError, "seeds"),
         ({"axes": ["speed"]}, UsageError, '"speed"; allowed: goodput-0-0'),
@@ -146,6 +150,36 @@ def test_a_probe_that_a_path_cannot_have_says_why() -> None:
     assert made.missing["refill-loss", "step"] == "it has a schedule of its own; none can be added"
 
 
+def test_a_trace_of_a_constant_rate_is_that_rate(tmp_path: Path) -> None:
+    """An opportunity a millisecond is 12 Mbit/s of packets of 1500 bytes."""
+    file = tmp_path / "constant.trace"
+    file.write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    rate = dumbbell(rate="12.112Mbit/s", rtt="20ms", buffer="20 packets")  # with 14 of framing
+    paths = {"rate": rate, "trace": link(rate, rate=None, trace=str(file))}
+    made = score("cubic", paths=paths, seeds=1, axes=["goodput-0-0", "refill-outage"])
+    for axis in ("goodput-0-0", "refill-outage"):
+        assert made.value(axis, "trace", 1) == pytest.approx(made.value(axis, "rate", 1), rel=0.02)
+    a_packet = 12_000 / (12e6 * 30)
+    assert made.value("goodput-0-0", "trace", 1) <= 1 + a_packet
+
+
+def test_a_number_of_seeds_counts_from_one_whatever_seed_a_path_has() -> None:
+    path = replace(dumbbell(rate="10Mbit/s", rtt="20ms", buffer="1bdp"), seed=7)
+    made = score("cubic", paths={"seven": path}, seeds=2, axes=["cov"])
+    assert made.seeds == (1, 2)
+    assert made.frame()["value"].null_count() == 0
+
+
+def test_a_law_that_raises_has_no_value_and_says_why() -> None:
+    class Broken(Hopeless):
+        def on_loss(self, loss: Loss) -> None:
+            raise ArithmeticError("as it should")
+
+    made = score("cubic", against=[Broken], paths=[THIN], seeds=1, axes=["goodput-1e-3-0"])
+    assert "Broken has no value of goodput-1e-3-0: " in str(made)
+    assert "as it should" in str(made)
+
+
 def test_scores_of_other_paths_are_not_compared(made: Score) -> None:
     with pytest.raises(UsageError, match="compare: paths"):
         made.compare(replace(made, paths=("wide",)))
@@ -161,6 +195,10 @@ def test_scores_of_other_paths_are_not_compared(made: Score) -> None:
         ("[0.4, 0.6]", "[0.6, 0.4]", "bounds.share-reno: found [0.6, 0.4]"),
         ('queues = ["codel"', 'queues = ["drop-tail"', 'marks.queues: "drop-tail"'),
         ("{ loss = 0.0, background = 0 },", "", "one of them without loss and background"),
+        ('beside = ["reno", "cubic"]', 'beside = ["renno"]', 'share.beside: "renno"; no law'),
+        ('law = "cubic"', 'law = "cubik"', 'short.law: "cubik"; no law "cubik"'),
+        ('buffer = "2bdp"', 'buffer = "2bpd"', 'marks.buffer: "bpd"'),
+        ("share-reno = [0.4", "share-renno = [0.4", 'bounds.share-renno: no axis "share-renno"'),
     ],
 )
 def test_a_wrong_objective_names_its_key(tmp_path: Path, old: str, new: str, said: str) -> None:

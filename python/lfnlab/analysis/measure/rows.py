@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from lfnlab import metrics
+from lfnlab.analysis.capacity import wire_bytes
 from lfnlab.analysis.measure.view import View
 from lfnlab.errors import MetricError
 from lfnlab.metrics.tables import bin_ends
@@ -69,7 +70,7 @@ def _normalized_goodput(view: View) -> Iterator[Row]:
 
 def _efficiency(view: View) -> Iterator[Row]:
     for link, flows in view.loaded_links():
-        sizes = {(flow["segment_bytes"], view.wire_bytes(link, flow)) for flow in flows}
+        sizes = {(flow["segment_bytes"], wire_bytes(view.run, link, flow)) for flow in flows}
         if len(sizes) == 1 and (rate_bps := view.rate(link)) > 0:
             payload, wire = sizes.pop()
             used = metrics.efficiency(

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lfnlab import metrics
-from lfnlab.analysis.run_length import FRAMING_BYTES
 from lfnlab.errors import MetricError
 from lfnlab.metrics.loss import episodes, reductions
 from lfnlab.metrics.tables import (
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 #: Columns of table flows that metrics read.
 FLOW_COLUMNS = "t_s", "flow", "cwnd_seg", "srtt_s", "rtt_s", "delivered_bytes", "retransmits"
-#: Of mahimahi's device, in place of framing on a link that follows a trace.
-DEVICE_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -311,16 +308,6 @@ class View:
         text = read_text(self.run.path / "scenario.toml")
         has_trace = re.search(r"^\s*trace\s*=", text, re.MULTILINE) is not None
         return has_trace and not sampled(self.queue_table, "capacity_bytes")
-
-    def wire_bytes(self, link: LinkSummary, flow: FlowSummary) -> int:
-        """Size of a flow's full packet on a link, in bytes."""
-        if "opportunities" not in link:
-            return flow["wire_bytes"]
-        return flow["wire_bytes"] - FRAMING_BYTES[self._resolved["compat"]] + DEVICE_BYTES
-
-    @cached_property
-    def _resolved(self) -> Mapping[str, Any]:
-        return self.run.scenario.check().to_document()
 
     @cached_property
     def sent(self) -> dict[int, tuple[float, float]]:
