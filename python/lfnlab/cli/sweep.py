@@ -475,8 +475,11 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
                     "point": trial.point,
                     "objectives": [value.to_json() for value in trial.objectives],
                     "confirmed": [value.to_json() for value in confirmed],
+                    "feasible": feasible,
                 }
-                for trial, confirmed in zip(tuned.front, tuned.confirmed_front, strict=True)
+                for trial, confirmed, feasible in zip(
+                    tuned.front, tuned.confirmed_front, tuned.confirmed_feasible, strict=True
+                )
             ],
             "trials": [
                 {
@@ -504,10 +507,15 @@ def _print_tuned(search: Search, tuned: Tuned, *, as_json: bool) -> None:
     say(f"minimise {', '.join(texts)}: {search.trials} trials, {search.seeds} seeds each")
     if any(not trial.feasible for trial in tuned.trials) and search.constraints:
         broken = sum(not trial.feasible for trial in tuned.trials)
-        say(f"{broken} of {len(tuned.trials)} points break a constraint")
+        count = len(tuned.trials)
+        say(f"{broken} of {count} point{'s break' if count > 1 else ' breaks'} a constraint")
+    if broken := tuned.confirmed_feasible.count(False):
+        of = f"{broken} of the {len(tuned.front)} points" if several else "the best"
+        say(f"with further seeds {of} break{'' if broken > 1 else 's'} a constraint")
     if several:
         few = "one run, since nothing is random" if tuned.confirmed.n == 1 else "further seeds"
-        say(f"{len(shown)} points that no other dominates; their values are of {few}")
+        points = "1 point" if len(shown) == 1 else f"{len(shown)} points"
+        say(f"{points} that no other dominates; their values are of {few}")
         return
     if tuned.confirmed.n == 1:
         say(f"the best: {with_interval(tuned.confirmed)}, of one run, since nothing is random")

@@ -19,7 +19,8 @@ _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
+    # Of floats: a power of integers may have more digits than memory.
+    ast.Pow: lambda a, b: float(a) ** float(b),
 }
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "abs": abs,
@@ -39,12 +40,18 @@ class Objective:
     ``flow[1].goodput_bps`` and ``link[0].p99_queue_s`` are keys of one flow or link in the result
     (``docs/results.md``). Operators: + - * / **, and abs, exp, log, max, min, sqrt.
 
+    Args:
+        text: the formula.
+        key: that has it, for errors.
+        place: file and line of the key, for errors of a run's result.
+
     Raises:
         ScenarioError: when the formula is invalid.
     """
 
-    def __init__(self, text: str, key: str = "minimise") -> None:
+    def __init__(self, text: str, key: str = "minimise", place: str = "") -> None:
         self.text, self._key = text, key
+        self._at = f"{place}: {key}" if place else key
         try:
             self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -78,11 +85,12 @@ class Objective:
     ) -> float | None:
         try:
             value = self._value(self._tree, lists, metrics)
+            value = float(value) if isinstance(value, int | float) else math.nan
         except UsageError:
             raise
         except (ArithmeticError, ValueError, TypeError):
             return None
-        return value if isinstance(value, int | float) and math.isfinite(value) else None
+        return value if math.isfinite(value) else None
 
     def _check(self, node: ast.expr) -> None:
         match node:
@@ -118,7 +126,7 @@ class Objective:
             case ast.Name(id=name):
                 found = metrics()
                 if name not in found:
-                    raise UsageError(f"{self._key}: no metric {name}; allowed: {', '.join(found)}")
+                    raise UsageError(f"{self._at}: no metric {name}; allowed: {', '.join(found)}")
                 return found[name]
             case ast.UnaryOp(operand=inner):
                 return -value_of(inner)
@@ -133,11 +141,11 @@ class Objective:
                 entries = lists[_LISTS[name]]
                 if not 0 <= place < len(entries):
                     raise UsageError(
-                        f"{self._key}: {name}[{place}]: the run has {len(entries)}, counted from 0"
+                        f"{self._at}: {name}[{place}]: the run has {len(entries)}, counted from 0"
                     )
                 if key not in entries[place]:
                     allowed = ", ".join(entries[place])
-                    raise UsageError(f"{self._key}: {name}[{place}].{key}; allowed: {allowed}")
+                    raise UsageError(f"{self._at}: {name}[{place}].{key}; allowed: {allowed}")
                 return entries[place][key]
         raise AssertionError(ast.dump(node))
 

@@ -101,6 +101,8 @@ class Tuned:
     values last. Points that were ended early are not there."""
     confirmed_front: tuple[tuple[Interval, ...], ...]
     """Of each point of the front, the objectives over seeds that the search did not see."""
+    confirmed_feasible: tuple[bool, ...]
+    """Of each point of the front, whether it keeps every constraint over those seeds."""
 
     @property
     def best(self) -> Trial:
@@ -198,9 +200,27 @@ class Search:
             raise ScenarioError("no objective", "allowed: at least one formula", "minimise")
         if self.sampler is not None and self.sampler not in SAMPLERS:
             raise ScenarioError(repr(self.sampler), f"allowed: {', '.join(SAMPLERS)}", "sampler")
+        if "seed" in self.over:
+            raise ScenarioError("the search's own", "all points have the same seeds", "over.seed")
         if self.screen > 1:
             for scenario in self.scenarios:
                 screen.check(self.objectives, scenario)
+        if self.halving is not None:
+            self._check_halved()
+
+    def _check_halved(self) -> None:
+        """Refuse scenarios that cannot be as short as the first rung's."""
+        if own := [key for key in ("duration", "warmup") if key in self.over]:
+            raise ScenarioError("halving sets it", "leave out one of both", f"over.{own[0]}")
+        for scenario in self.scenarios:
+            short = _shorter(scenario, self._parts()[0])
+            try:
+                short.check()
+            except ScenarioError as error:
+                if _is_refused(scenario):
+                    continue  # without halving, too
+                said = f"its shortest runs take {short.duration}, and {error.key}: {error.said}"
+                raise ScenarioError(said, "allowed: fewer rungs", "halving") from None
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -233,8 +253,12 @@ class Search:
                 over = ranges(said.pop("over"))
             except ScenarioError as error:
                 raise error.at(f"over.{error.key}") from None
-            minimise = _formulas("minimise", formulas)
-            said["constraints"] = _formulas("constraints", said.get("constraints", []))
+            places = {
+                key: f"{path}:{lines.get(f'tune.{key}', lines['tune'])}"
+                for key in ("minimise", "constraints")
+            }
+            minimise = _formulas("minimise", formulas, places)
+            said["constraints"] = _formulas("constraints", said.get("constraints", []), places)
             files = said.pop("scenarios", [])
             if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
                 raise ScenarioError(repr(files), "allowed: a list of files", "scenarios")
@@ -306,7 +330,11 @@ class Search:
         front = _front(distinct)
         confirmed = tried([trial.point for trial in front], fresh)
         tried([trial.point for trial in found], told)
-        return Tuned(distinct, tuple(trial.objectives for trial in confirmed))
+        return Tuned(
+            distinct,
+            tuple(trial.objectives for trial in confirmed),
+            tuple(trial.feasible for trial in confirmed),
+        )
 
     def _study(self) -> Any:
         try:
@@ -332,7 +360,13 @@ class Search:
         if self.screen == 1:
             return pairs
         worth = self._worth([point for _, point in pairs])
-        order = sorted(range(len(pairs)), key=lambda at: (worth[at], at))
+        first: dict[str, int] = {}
+        for at, (_, point) in enumerate(pairs):
+            first.setdefault(repr(point), at)
+        # Copies of a point come last.
+        order = sorted(
+            range(len(pairs)), key=lambda at: (first[repr(pairs[at][1])] < at, worth[at], at)
+        )
         import optuna
 
         for at in order[count:]:
@@ -444,11 +478,11 @@ def _check_whole(key: str, value: object, least: int, most: int) -> None:
         raise ScenarioError(repr(value), allowed, key)
 
 
-def _formulas(key: str, said: object) -> list[Objective]:
+def _formulas(key: str, said: object, places: Mapping[str, str]) -> list[Objective]:
     listed = [said] if isinstance(said, str) else said
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise ScenarioError(repr(said), "allowed: a formula, or a list of formulas", key)
-    return [Objective(text, key) for text in listed]
+    return [Objective(text, key, places[key]) for text in listed]
 
 
 def _halving(said: object) -> Halving | None:
@@ -457,6 +491,14 @@ def _halving(said: object) -> Halving | None:
     if not isinstance(said, dict) or not set(said) <= {"rungs", "factor"}:
         raise ScenarioError(repr(said), "allowed: { rungs = 2, factor = 2 }", "halving")
     return Halving(**said)
+
+
+def _is_refused(scenario: Scenario) -> bool:
+    try:
+        scenario.check()
+    except ScenarioError:
+        return True
+    return False
 
 
 def _shorter(base: Scenario, part: float) -> Scenario:

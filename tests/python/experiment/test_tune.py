@@ -53,6 +53,8 @@ SUMMARY = {
         ("flow[0].cov", None),
         ("1 / flow[1].retransmits", None),
         ("log(0 * drops)", None),
+        ("9**9**9", None),
+        ("(0 - drops) ** 0.5", None),
     ],
 )
 def test_an_objective_is_arithmetic_over_a_run(text: str, value: float | None) -> None:
@@ -130,6 +132,12 @@ def test_the_command_prints_point_interval_and_equals(tmp_path: Path, lfn: Lfn) 
         ("[tune]\nminimise = 'jain +'\nover = { seed = [1, 2] }", "is not a formula"),
         ("[tune]\nminimise = 'jain'\ntrial = 3\nover = { seed = [1] }", "tune.trial: unknown key"),
         ("[tune]\nminimise = 'jain'\nseeds = 1\nover = { seed = [1] }", "tune.seeds: 1; allowed"),
+        ("[tune]\nminimise = 'jain'\nover = { seed = [1] }", "tune.over.seed: the search's own"),
+        (
+            "[tune]\nminimise = 'jain'\nhalving = { rungs = 2 }\nover = { duration = ['1s'] }",
+            "tune.over.duration: halving sets it",
+        ),
+        ("[tune]\nminimise = 'jayn'\nover = { 'link.rate' = ['1Mbit/s'] }", "jayn; allowed: "),
     ],
 )
 def test_a_fault_names_file_and_key(table: str, says: str, tmp_path: Path, lfn: Lfn) -> None:
@@ -208,6 +216,19 @@ def test_halving_ends_the_worse_ones_early(tmp_path: Path) -> None:
     whole = Search(BUSY.flow("cubic"), Objective("mean_queue_s"), SIZES, trials=8, seeds=2)
     assert tuned.best.objective.mean <= whole.run(out=tmp_path).trials[3].objective.mean
     assert set(lfnlab.open(tmp_path).whole().collect()["sim_s"]) == {0.5, 1.0, 2.0}
+
+
+def test_halving_that_cuts_a_late_flow_says_so() -> None:
+    late = BUSY.flow("cubic").flow("reno", start="1.5s")
+    with pytest.raises(ScenarioError, match=r"^halving: .* 0.5s, and flow\[1\]"):
+        Search(late, Objective("mean_queue_s"), SIZES, halving=Halving())
+    Search(late, Objective("mean_queue_s"), SIZES)
+
+
+def test_copies_of_a_point_take_no_trial_while_there_are_others(tmp_path: Path) -> None:
+    over = {"flow[0].law": Choice(("reno", "cubic", "htcp", "bic"))}
+    search = Search(BUSY.flow("reno"), Objective("mean_queue_s"), over, trials=4, seeds=2, screen=8)
+    assert len(search.run(out=tmp_path).trials) == 4
 
 
 def test_the_fluid_screens(tmp_path: Path) -> None:
