@@ -10,8 +10,7 @@ from lfnlab.attacker import space
 from lfnlab.attacker.judge import SEARCH_SEED
 from lfnlab.attacker.runs import Ask, Runs
 from lfnlab.attacker.scenarios import NEIGHBOUR, SHORT_S, link_bps
-from lfnlab.attacker.weaknesses import law_named
-from lfnlab.machine import cores
+from lfnlab.attacker.weaknesses import checked_jobs, law_named
 
 if TYPE_CHECKING:
     from typing import Any
@@ -69,12 +68,14 @@ def on_draws(
 
     Raises:
         LawError: there is no such law.
-        UsageError: an attack cannot run it.
+        UsageError: an attack cannot run it; a path's key or value that is outside the space.
     """
     import polars as pl
 
     subject = law_named(law)
-    runs = Runs(None, {}, cores() if jobs is None else jobs)
+    runs = Runs(None, {}, checked_jobs(jobs))
+    for at, path in enumerate(paths):
+        space.check(path, f"paths[{at}]")
     rows: list[dict[str, Any]] = []
     for place in range(0, len(paths), BATCH):
         rows += _rows(subject.spelled, paths[place : place + BATCH], runs)

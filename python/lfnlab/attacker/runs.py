@@ -7,6 +7,7 @@ search that begins again finds what it has had, and adds what is missing.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -59,7 +60,7 @@ class Runs:
         backend: where they run; one after the other on another than the simulator.
 
     Raises:
-        UsageError: the file is of another search.
+        UsageError: the file is of another search, or another process writes it.
         StoreError: the file cannot be read or written, or is damaged.
     """
 
@@ -181,7 +182,16 @@ class Runs:
     def _open(self, file: FilePath, about: dict[str, Any]) -> None:
         head = json.dumps(about, ensure_ascii=False)
         try:
-            there = file.read_text(encoding="utf-8") if file.exists() else ""
+            self._lock = file.open("a")  # for as long as this lives
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{file.parent}: another attack runs there; give another --out"
+            ) from None
+        except OSError as error:
+            raise StoreError(f"{file}: {error.strerror}") from None
+        try:
+            there = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(f"{file}: {error}") from None
         whole = there[: there.rfind("\n") + 1]

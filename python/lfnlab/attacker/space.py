@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from lfnlab.errors import UsageError
+
 Value = float | str
 Path = Mapping[str, Value]
 """The keys that differ from the plain dumbbell, in the order of :data:`KEYS`."""
@@ -111,6 +113,25 @@ def buffer(path: Path) -> str:
 def rounded(value: float, digits: int = 2) -> float:
     """A number of at most so many significant digits."""
     return float(f"{value:.{digits - 1}e}")
+
+
+def check(path: Path, at: str) -> None:
+    """Refuse keys that are none, and values outside their bounds.
+
+    Raises:
+        UsageError: naming place, key and what is allowed.
+    """
+    for name, value in path.items():
+        key = KEYS.get(name)
+        if key is None:
+            raise UsageError(f'{at}: no key "{name}"; allowed: {", ".join(KEYS)}')
+        if value == key.plain:
+            continue
+        if key.words and value not in key.words:
+            raise UsageError(f"{at}: {name} {value!r}; allowed: {', '.join(key.words)}")
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        if not key.words and not (good and key.low <= value <= key.high):  # type: ignore[operator]
+            raise UsageError(f"{at}: {name} {value!r}; allowed: {key.low:g} to {key.high:g}")
 
 
 def valid(path: Path) -> dict[str, Value]:

@@ -17,7 +17,7 @@ from lfnlab.attacker.search import Archive, search
 from lfnlab.attacker.shrink import Shrunk, shrink
 from lfnlab.control_laws import prototype
 from lfnlab.control_laws.registry import law as law_of
-from lfnlab.errors import StoreError, UsageError
+from lfnlab.errors import LawError, StoreError, UsageError
 from lfnlab.machine import cores
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def _named(found: Sequence[Shrunk]) -> list[tuple[str, Shrunk]]:
     named: dict[str, Shrunk] = {}
     for one in ordered:
         keys = [name for name in one.path if not space.KEYS[name].needs]
-        words = "-".join(name.rpartition("_")[0] or name for name in keys)
+        words = "-".join(name.rpartition("_")[0] or name for name in keys) or "plain"
         name = f"{one.confirmed.kind}-{words.replace('_', '-')}"
         number = 2
         while (own := name if number == 2 and name not in named else f"{name}-{number}") in named:
@@ -319,6 +319,8 @@ def law_named(name: str) -> Law:
         LawError: there is none.
         UsageError: it needs what the paths of an attack do not have.
     """
+    if not isinstance(name, str):
+        raise LawError(f"{name!r}: an attack takes NAME, NAME:VARIANT, FILE.h or FILE.py:CLASS")
     made = spelled(name)
     if prototype.is_controller(made):
         raise UsageError(f"{name} is a controller; an attack takes laws: NAME, FILE.h or FILE.py")
@@ -336,6 +338,8 @@ def law_named(name: str) -> Law:
 
 def _others(law: str, beside: Sequence[str]) -> tuple[Law, ...]:
     base = law.partition(":")[0]
+    if law in beside:
+        raise UsageError(f"--beside {law} is the law itself; write another one")
     names = beside if beside else [name for name in OTHERS if name != base][:2]
     return tuple(law_named(name) for name in dict.fromkeys(names))
 
@@ -348,6 +352,15 @@ def _checked(runs: int, seed: int, minutes: float | None, jobs: int | None) -> i
         raise UsageError(f"--seed {seed}; allowed: at least 0")
     if minutes is not None and not 0.0 < minutes < 1e6:
         raise UsageError(f"--minutes {minutes:g}; allowed: above 0")
+    return checked_jobs(jobs)
+
+
+def checked_jobs(jobs: int | None) -> int:
+    """Runs at a time; default one for each core.
+
+    Raises:
+        UsageError: less than one, or too many.
+    """
     jobs = cores() if jobs is None else jobs
     if not 1 <= jobs <= MOST_JOBS:
         raise UsageError(f"--jobs {jobs}; allowed: 1 to {MOST_JOBS:,}")

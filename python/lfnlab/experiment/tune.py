@@ -253,12 +253,14 @@ class Search:
                 over = ranges(said.pop("over"))
             except ScenarioError as error:
                 raise error.at(f"over.{error.key}") from None
-            places = {
+            formula_places = {
                 key: f"{path}:{lines.get(f'tune.{key}', lines['tune'])}"
                 for key in ("minimise", "constraints")
             }
-            minimise = _formulas("minimise", formulas, places)
-            said["constraints"] = _formulas("constraints", said.get("constraints", []), places)
+            minimise = _formulas("minimise", formulas, formula_places)
+            said["constraints"] = _formulas(
+                "constraints", said.get("constraints", []), formula_places
+            )
             files = said.pop("scenarios", [])
             if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
                 raise ScenarioError(repr(files), "allowed: a list of files", "scenarios")

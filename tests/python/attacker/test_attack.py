@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import math
 import re
 import shutil
 import tomllib
@@ -20,6 +22,7 @@ from lfnlab.attacker.judge import SAFE, Judge, Law
 from lfnlab.attacker.runs import Ask, Runs
 from lfnlab.attacker.shrink import MOST_KEYS, shrink
 from lfnlab.cli import app as cli
+from lfnlab.errors import UsageError
 from lfnlab.experiment.executor import Simulator
 from lfnlab.figures.weakness import save
 
@@ -201,6 +204,7 @@ MISTAKES = [
     ("reno --runs 0", "--runs 0; allowed: at least 100"),
     ("reno --seed -1", "--seed -1; allowed: at least 0"),
     ("reno --minutes 0", "--minutes 0; allowed: above 0"),
+    ("reno --beside cubic,reno", "--beside reno is the law itself"),
     ("reno --beside vcp", "vcp is a law of a router protocol"),
     ("reno --out OTHER", "holds another attack, with law vegas, here reno"),
     ("vegas --seed 9 --out OTHER", "holds another attack, with seed 1, here 9"),
@@ -227,6 +231,32 @@ def test_a_mistake_is_one_line(
     assert says in printed.err
     assert printed.err.count("\n") == 1
     assert not list(Path.cwd().glob("lfn-attack-*"))
+
+
+def test_a_folder_has_one_attack_at_a_time(attacked: Path, tmp_path: Path) -> None:
+    out = tmp_path / "busy"
+    shutil.copytree(attacked, out)
+    with (out / "runs.jsonl").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another attack runs there"):
+            attack("vegas", runs=RUNS, out=out)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ({"losss": 0.01}, r'paths\[1\]: no key "losss"; allowed: rate_mbps'),
+        ({"loss": math.nan}, "loss nan; allowed: 1e-05 to 0.01"),
+        ({"loss": 1.0}, "loss 1.0; allowed"),
+        ({"queue": "dropp"}, "queue 'dropp'; allowed: drop-head"),
+        ({"flows": "many"}, "flows 'many'; allowed: 2 to 8"),
+    ],
+)
+def test_a_path_outside_the_space_is_refused(path: dict[str, float | str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        on_draws("reno", [{}, path])
+    with pytest.raises(UsageError, match="--jobs -1"):
+        on_draws("reno", [{}], jobs=-1)
 
 
 def test_the_command_writes_what_it_says(
