@@ -128,7 +128,13 @@ class Sender:
                 raise UsageError(f"{name}: {value!r}; allowed: a whole number from 1 to {most}")
         if control not in ("cwnd", "rate", "both"):
             raise UsageError(f'control: "{control}"; allowed: cwnd, rate, both')
+        if not isinstance(path, Scenario):
+            raise UsageError(f"path: {path!r}; allowed: a Scenario; Scenario.load reads a file")
+        if LAW in path.laws:
+            raise UsageError(f'path: a flow of "{LAW}"; the one that is steered is added here')
         for key, at in (draw or {}).items():
+            if key == "seed":
+                raise UsageError("draw: seed: each episode has its own; see reset")
             if not isinstance(at, Range | Choice):
                 raise UsageError(f"draw: {key}: {at!r}; allowed: a Range or a Choice")
         if other := sorted({"law", "parallel", "transport"} & flow.keys()):
@@ -150,6 +156,7 @@ class Sender:
         self._seeds = [0] * count
         self._episodes = [0] * count
         self._seed: int | None = None
+        self._over = np.ones(count, dtype=bool)
         self._all = _core.Environments(count)
 
     @property
@@ -184,7 +191,8 @@ class Sender:
             self._begin(int(place))
         array = np.zeros((self.count, len(OBSERVED)))
         array[:, _COLUMNS["cwnd"]] = 10.0
-        return Observation(array, ~begun)
+        self._over = self._over & ~begun
+        return Observation(array, self._over)
 
     def step(self, action: ArrayLike, *, only: ArrayLike | None = None) -> Observation:
         """Sets windows or rates, and advances each environment by a step.
@@ -214,13 +222,16 @@ class Sender:
         array = np.empty((self.count, len(OBSERVED)))
         over = np.empty(self.count, dtype=np.uint8)
         self._all.step(cwnd, rate, mask, self._unit, self._value, self.threads, array, over)
-        return Observation(array, over.view(np.bool_))
+        self._over = over.view(np.bool_)
+        return Observation(array, self._over)
 
     def finish(self, place: int = 0) -> Summary:
         """The result of an environment's episode up to now (``docs/results.md``), which ends it."""
         if not isinstance(place, int) or not 0 <= place < self.count:
             raise UsageError(f"place: {place!r}; allowed: from 0 to {self.count - 1}")
-        return cast("Summary", json.loads(self._all.finish(place)))
+        summary = cast("Summary", json.loads(self._all.finish(place)))
+        self._over = self._over | (np.arange(self.count) == place)
+        return summary
 
     def _mask(self, only: ArrayLike) -> NDArray[np.bool_]:
         mask = np.asarray(only)

@@ -107,6 +107,8 @@ class _Steered:
         reward_: Reward,
         flow: Mapping[str, Any],
     ) -> None:
+        if other := sorted({"control", "count"} & flow.keys()):
+            raise UsageError(f"{other[0]}: the action is the window of one sender; leave it out")
         self.sender = Sender(path, draw=draw, count=count, step=step, threads=threads, **flow)
         self.features, self.reward = features_, reward_
         self.windows = np.full(count, 10.0)

@@ -60,5 +60,7 @@ def test_episodes_that_end_apart_begin_apart() -> None:
 def test_a_wrong_action_is_refused() -> None:
     env = SenderEnv(PATH)
     env.reset(seed=1)
+    with pytest.raises(UsageError, match="control: the action is the window"):
+        SenderEnv(PATH, control="rate")
     with pytest.raises(UsageError, match="action"):
         env.step(np.array([np.nan]))

@@ -196,6 +196,16 @@ def test_the_mask_leaves_the_others_where_they_are() -> None:
     assert seen["time_s"].tolist() == pytest.approx([0.2, 0.1])
 
 
+def test_a_reset_of_one_says_of_the_others_whether_they_are_over() -> None:
+    sender = Sender(PATH, count=3, step="3s")
+    assert sender.reset(seed=1, only=[True, True, False]).over.tolist() == [False, False, True]
+    windows = [20.0] * 3
+    assert sender.step(windows, only=[True, False, False]).over.tolist() == [True, False, True]
+    assert sender.reset(only=[False, False, True]).over.tolist() == [True, False, False]
+    sender.finish(1)
+    assert sender.reset(only=[True, False, False]).over.tolist() == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("action", "said"),
     [
@@ -277,12 +287,15 @@ def test_threads_that_share_environments_do_not_wait_for_each_other_for_ever() -
         ({"draw": {"link.rate": "10Mbit/s"}}, "draw: link.rate"),
         ({"draw": {"flow[*].law": Choice(["cubic", "htcp"])}}, "draw: flow[*].law"),
         ({"draw": {"flow[0].parallel": Choice([2])}}, "draw: flow[0].parallel"),
+        ({"draw": {"seed": Choice([1, 2])}}, "draw: seed: each episode has its own"),
+        ({"path": "path.toml"}, "path: 'path.toml'; allowed: a Scenario"),
+        ({"path": PATH.flow("steered")}, 'path: a flow of "steered"'),
         ({"parallel": 2}, "parallel: the steered flow is one TCP connection"),
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError) as error:
-        Sender(PATH, **settings)  # type: ignore[arg-type]
+        Sender(**({"path": PATH} | settings))  # type: ignore[arg-type]
     assert said in str(error.value)
 
 
