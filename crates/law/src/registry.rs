@@ -404,8 +404,8 @@ impl Registered {
         self.info.aliases.iter().find(is_this)
     }
 
-    /// Sets a parameter from `name=value`.
-    fn set(&mut self, text: &str) -> Result<(), LawError> {
+    /// Sets a parameter from `name=value`; `given` has a bit for each that was set before.
+    fn set(&mut self, text: &str, given: &mut u64) -> Result<(), LawError> {
         let law = self.info.name;
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let names = || self.info.parameters.iter().map(|parameter| parameter.name);
@@ -416,6 +416,11 @@ impl Registered {
             allowed: names().collect::<Vec<_>>().join(", "),
         })?;
         let Parameter { name, low, high, whole, .. } = self.info.parameters[index];
+        if *given >> index & 1 == 1 {
+            let allowed = "each parameter once".into();
+            return Err(LawError::BadParameter { law, parameter: name, got: value.into(), allowed });
+        }
+        *given |= 1 << index;
         let number = value.parse().ok().filter(|x| (low..=high).contains(x));
         self.values[index] = number.filter(|x| !whole || x % 1.0 == 0.0).ok_or_else(|| {
             let kind = if whole { "a whole number" } else { "a number" };
@@ -483,9 +488,10 @@ impl FromStr for Registered {
             allowed: names().collect::<Vec<_>>().join(", "),
         })?;
         let mut spec = info.spec(0);
+        let mut given = 0;
         for (place, part) in parts.enumerate() {
             if place > 0 || part.contains('=') {
-                spec.set(part)?;
+                spec.set(part, &mut given)?;
                 continue;
             }
             spec.choose(part)?;
@@ -586,6 +592,7 @@ mod tests {
         for bad in ["evcp:n1=0", "evcp:n1=", "evcp:n1=nan", "evcp:n1=inf", "evcp:author:n1"] {
             assert!(error(bad).contains("allowed: a whole number from 1 to 1000"), "{bad}: {}", error(bad));
         }
+        assert_eq!(error("evcp:n1=2:n1=3"), "evcp: n1=3; allowed: each parameter once");
         assert!(error("evcp:n3=2").starts_with("law evcp has no parameter \"n3\"; did you mean \"n1\"? "));
         assert!(error("evcp:n1=2:paper").starts_with("law evcp has no parameter \"paper\""));
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter, Token, convert
 
 from lfnlab.cli.commands import COMMANDS, HELP
 from lfnlab.cli.ends import (
@@ -41,8 +41,16 @@ def _version() -> str:
     return code_version()
 
 
+def _converted(to: type[Any], tokens: Sequence[Token]) -> Any:
+    """The value of words; a whole number is written as one, where cyclopts would round 1.5."""
+    if to is int and any("." in token.value for token in tokens):
+        raise ValueError(f"{tokens[0].value}; allowed: a whole number.")
+    return convert(to, tokens)
+
+
 app = App(
     name="lfn",
+    default_parameter=Parameter(converter=_converted),
     version=_version,
     version_format="plaintext",
     help_format="markdown",

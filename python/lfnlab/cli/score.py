@@ -80,7 +80,7 @@ def score(
 def _path(text: str) -> JudgePath:
     from lfnlab.judge import JudgePath
 
-    parts = text.split()
+    parts = text.split(maxsplit=2)
     if len(parts) != 3:
         raise UsageError(f'--path: "{text}"; write for example --path "100Mbit/s 40ms 1bdp"')
     return JudgePath(*parts)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -111,8 +112,7 @@ def _goodput(loss: float, level: int) -> Probe:
 
 def _short_number(value: float) -> str:
     """0, or as 1e-4."""
-    digits, _, power = f"{value:e}".partition("e")
-    return f"{float(digits):g}e{int(power)}" if value else "0"
+    return f"{Decimal(repr(value)).normalize():e}" if value else "0"
 
 
 def _with_loss(path: Scenario, loss: float) -> Scenario:

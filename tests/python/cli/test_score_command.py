@@ -22,3 +22,26 @@ def test_a_score_is_printed_and_stored(lfn: Lfn, tmp_path: Path) -> None:
 
 def test_a_path_needs_three_values(lfn: Lfn) -> None:
     assert "--path" in lfn.refuses("score", "reno", "--path", "10Mbit/s 20ms")
+
+
+def test_a_buffer_in_packets_is_one_value(lfn: Lfn, tmp_path: Path) -> None:
+    path = ("--path", "10Mbit/s 20ms 64 packets", "--axis", "cov", "--seeds", 1)
+    assert "64 packets" in lfn("score", "reno", *path, "--out", tmp_path / "made")
+
+
+def test_a_number_of_seeds_is_whole(lfn: Lfn) -> None:
+    said = lfn.refuses("score", "reno", "--seeds", "1.5")
+    assert "--seeds: 1.5; allowed: a whole number" in said
+
+
+def test_a_law_that_raises_fails_the_score(lfn: Lfn, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from lfnlab import Law\n\n\nclass Mine(Law):\n"
+        "    def on_ack(self, n, ack):\n        pass\n\n"
+        "    def on_loss(self, loss):\n        raise ArithmeticError('as it should')\n"
+    )
+    path = ("--path", "10Mbit/s 20ms 1bdp", "--axis", "cov", "--seeds", 1)
+    assert "as it should" in lfn.err(
+        "score", f"{file}:Mine", *path, "--out", tmp_path / "made", code=1
+    )

@@ -156,8 +156,8 @@ def test_a_trace_of_a_constant_rate_is_that_rate(tmp_path: Path) -> None:
     file.write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
     rate = dumbbell(rate="12.112Mbit/s", rtt="20ms", buffer="20 packets")  # with 14 of framing
     paths = {"rate": rate, "trace": link(rate, rate=None, trace=str(file))}
-    made = score("cubic", paths=paths, seeds=1, axes=["goodput-0-0", "refill-outage"])
-    for axis in ("goodput-0-0", "refill-outage"):
+    made = score("cubic", paths=paths, seeds=1, axes=["goodput-0-0", "refill-loss"])
+    for axis in ("goodput-0-0", "refill-loss"):
         assert made.value(axis, "trace", 1) == pytest.approx(made.value(axis, "rate", 1), rel=0.02)
     a_packet = 12_000 / (12e6 * 30)
     assert made.value("goodput-0-0", "trace", 1) <= 1 + a_packet
