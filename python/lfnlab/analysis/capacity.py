@@ -1,4 +1,4 @@
-"""What the bottleneck of a run can carry of its flows' payload."""
+"""Capacity of the bottleneck of a run, of its flows' payload."""
 
 from __future__ import annotations
 

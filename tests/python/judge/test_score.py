@@ -176,7 +176,7 @@ def test_a_law_that_raises_has_no_value_and_says_why() -> None:
             raise ArithmeticError("as it should")
 
     made = score("cubic", against=[Broken], paths=[THIN], seeds=1, axes=["goodput-1e-3-0"])
-    assert "Broken has no value of goodput-1e-3-0: " in str(made)
+    assert "Broken (prototype) has no value of goodput-1e-3-0: " in str(made)
     assert "as it should" in str(made)
 
 
