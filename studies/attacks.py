@@ -3,6 +3,7 @@
 $ python -m studies.attacks                    attacks them, and confirms on Linux what it can run
 $ python -m studies.attacks reno --runs 3000   some of them, with fewer runs; the others stay
 $ python -m studies.attacks --linux 2          confirms two of each law, on the slowest links
+$ python -m studies.attacks --confirm          confirms kept weaknesses that Linux has not run
 $ python -m studies.attacks --scenarios DIR    writes the scenarios of all kept weaknesses
 
 The outcome is studies/reference/attacks.json, from which `make reference` writes the table of
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lfnlab.analysis.table import markdown
-from lfnlab.attacker import Elsewhere, Weakness, attack, confirm
+from lfnlab.attacker import Weakness, attack, confirm
 from lfnlab.attacker.elsewhere import build_of
 from lfnlab.attacker.files import scenario
 from lfnlab.attacker.space import number
@@ -27,7 +28,7 @@ from lfnlab.results.provenance import code_version, now
 from lfnlab.testbed.linux_backend import Linux
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Kept = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,23 +43,31 @@ RUNS = 20_000
 SEED = 1
 
 
-def attacked(law: str, runs: int, most: int, out: Path) -> Kept:
-    """The outcome of an attack as it is kept; Linux runs at most so many of its weaknesses."""
+def attacked(law: str, runs: int, out: Path) -> Kept:
+    """The outcome of an attack as it is kept."""
     out.mkdir(parents=True, exist_ok=True)
     made = attack(law, runs=runs, seed=SEED, out=out / law)
+    about = {"code": code_version(), "made": now()[:10], "linux": ""}
+    return about | {"budget": runs} | made.to_json()
+
+
+def confirm_some(said: Kept, most: int, out: Path) -> Iterator[None]:
+    """Run at most so many of a law's kept weaknesses on Linux, which has not run them.
+
+    Yields after each, when it is in its place in ``said``.
+    """
+    out.mkdir(parents=True, exist_ok=True)
     backend = Linux()
     build = build_of(backend)
-    there: dict[str, Elsewhere] = {}
-    for one in cheapest(made.weaknesses):
-        # One that Linux cannot run costs nothing.
-        if sum(elsewhere.holds is not None for elsewhere in there.values()) < most:
-            there |= confirm([one], backend, build, out=out / law)
-    said = made.to_json()
-    for one in said["weaknesses"]:
-        if (elsewhere := there.get(one["name"])) is not None:
-            one["linux"] = elsewhere.to_json() | {"says": elsewhere.says}
-    about = {"code": code_version(), "made": now()[:10], "linux": backend.build.release}
-    return about | {"budget": runs} | said
+    said["linux"] = backend.build.release
+    names = {one["name"]: one for one in said["weaknesses"] if "linux" not in one}
+    count = 0
+    for one in cheapest([Weakness.from_json(said["law"], one) for one in names.values()]):
+        if count < most:
+            found = confirm([one], backend, build, out=out)[one.name]
+            names[one.name]["linux"] = found.to_json() | {"says": found.says}
+            count += found.holds is not None  # one that Linux cannot run costs nothing
+            yield
 
 
 def cheapest(found: Sequence[Weakness]) -> list[Weakness]:
@@ -77,6 +86,16 @@ def kept() -> dict[str, Kept]:
         return {}
     laws: dict[str, Kept] = json.loads(KEPT.read_text(encoding="utf-8"))
     return laws
+
+
+def keep(rows: Mapping[str, Kept]) -> None:
+    """Write the outcomes, a law a line."""
+    lines = ",\n".join(
+        f"{json.dumps(law)}: {json.dumps(rows[law], ensure_ascii=False)}"
+        for law in LAWS
+        if law in rows
+    )
+    KEPT.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 def weaknesses() -> list[Weakness]:
@@ -149,6 +168,9 @@ def main() -> None:
     parser.add_argument("laws", nargs="*", default=LAWS, help="default: all of the study")
     parser.add_argument("--runs", type=int, default=RUNS, help="simulations of a law")
     parser.add_argument("--linux", type=int, default=1000, help="weaknesses of a law on Linux")
+    parser.add_argument(
+        "--confirm", action="store_true", help="attack nothing, confirm what is kept"
+    )
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the runs")
     parser.add_argument("--scenarios", type=Path, metavar="DIR", help="write scenarios alone")
     asked = parser.parse_args()
@@ -157,13 +179,11 @@ def main() -> None:
         return
     rows = kept()
     for law in asked.laws:
-        rows[law] = attacked(law, asked.runs, asked.linux, asked.out)
-        ordered = {name: rows[name] for name in LAWS if name in rows}
-        lines = ",\n".join(
-            f"{json.dumps(name)}: {json.dumps(said, ensure_ascii=False)}"
-            for name, said in ordered.items()
-        )
-        KEPT.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+        if not asked.confirm:
+            rows[law] = attacked(law, asked.runs, asked.out)
+            keep(rows)
+        for _ in confirm_some(rows[law], asked.linux, asked.out / law):
+            keep(rows)
     draw()
 
 
