@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lfnlab import _core
+from lfnlab.control_laws import stacks
 from lfnlab.errors import LawError
 
 DESCRIBED_WITHIN_S = 60.0
@@ -104,14 +105,28 @@ def known(library: Library) -> Library:
 
 
 def spelled(text: str) -> Library | None:
-    """The library that this process knows as NAME@HASH."""
-    return _libraries.get(text)
+    """The library of NAME@HASH: one that this process knows, or of a stack built as it was."""
+    if text in _libraries:
+        return _libraries[text]
+    name, _, digest = text.partition("@")
+    file = stacks.built(name)
+    is_it = digest and stacks.names(name) and file.is_file() and digest_of(file) == digest
+    return find(file) if is_it else None
 
 
 def of(scenario: _core.Scenario) -> list[Library]:
-    """The libraries of a scenario, each once."""
-    names = dict.fromkeys(_SPELLED.findall(scenario.text)) if _libraries else ()
-    return [_libraries[name] for name in names if name in _libraries]
+    """The libraries of a scenario, each once.
+
+    Raises:
+        LawError: a stored scenario names a stack that is not built here, or not as it was.
+    """
+    names = dict.fromkeys(_SPELLED.findall(scenario.text)) if "@" in scenario.text else ()
+    for text in names:
+        name = text.partition("@")[0]
+        if stacks.names(name) and spelled(text) is None:
+            here = find(Path(stacks.located(name))).spelled
+            raise LawError(f"{text} is of another build; allowed: {here}, or {name}")
+    return [library for name in names if (library := spelled(name)) is not None]
 
 
 def digest_of(path: Path) -> str:

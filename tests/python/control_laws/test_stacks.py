@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import LabError, Scenario, compare, dumbbell
+from lfnlab import LabError, Scenario, compare, dumbbell, execute
 from lfnlab.cli import app as cli
 from lfnlab.control_laws import foreign, stacks
+from lfnlab.errors import LawError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,22 @@ def test_a_controller_of_a_stack_is_a_law(built: Path, tmp_path: Path, lfn: Lfn)
     command = [sys.executable, "-m", "lfnlab.cli", "table", str(tmp_path / "out")]
     other = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "fake:reno" in other.stdout
+
+
+def test_a_stored_scenario_of_a_stack_runs_again_with_the_same_build(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = compare(["fake:reno"], SHORT, out=tmp_path / "out").runs[0]
+    monkeypatch.setattr(foreign, "_libraries", {})  # as in a process that never loaded it
+    stored = Scenario.load(run.path / "scenario.toml")
+    assert execute(stored, out=tmp_path / "again").runs[0].path.name == run.path.name
+    built.write_bytes(built.read_bytes() + b"\0")
+    monkeypatch.setattr(foreign, "_libraries", {})
+    with pytest.raises(LawError, match=r"fake:reno@\w+ is of another build; allowed: fake:reno@"):
+        execute(stored, out=tmp_path / "other")
+    built.unlink()
+    with pytest.raises(LawError, match="fake:reno is not built; make stacks STACK=fake"):
+        execute(stored, out=tmp_path / "other")
 
 
 @pytest.mark.parametrize(
