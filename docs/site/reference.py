@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from lfnlab import env, laws
 from lfnlab.cli.app import app as lfn
 from lfnlab.evaluate import criteria
-from lfnlab.judge import objective, probing
+from lfnlab.judge import probing, read
 from lfnlab.papers import paper, verdicts
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -79,7 +79,7 @@ COMMITTED = {
     "traffic": lambda: pages.choices("Traffic"),
     "evaluate": lambda: "\n".join(criteria.documentation()),
     "observed": lambda: "\n".join(env.documentation()),
-    "score": lambda: "\n".join(probing.documentation(objective.read())),
+    "score": lambda: "\n".join(probing.documentation(read())),
     "attacks": attacks.table,
     "evaluations": evaluations.table,
     "evaluations_stacks": evaluations.stacks,

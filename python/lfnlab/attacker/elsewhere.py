@@ -13,7 +13,7 @@ from lfnlab.attacker.judge import SEEDS
 from lfnlab.attacker.runs import Ask, Runs
 from lfnlab.attacker.scenarios import LONG_S
 from lfnlab.attacker.weaknesses import Weakness, sentence
-from lfnlab.errors import LabError
+from lfnlab.errors import LabError, ScenarioError
 
 if TYPE_CHECKING:
     from lfnlab.attacker.harm import Figures
@@ -105,9 +105,10 @@ def _one(weakness: Weakness, backend: Backend, runs: Runs) -> Elsewhere:
     try:
         for ask in (asks[0], asks[-1]):
             backend.check(_core.Scenario(ask.text, weakness.name))
+    except ScenarioError as error:
+        return Elsewhere(None, f"{error.key}: {error.said}", str(error))
     except LabError as error:
-        why = str(error)
-        return Elsewhere(None, f"cannot run it: {why}", why)
+        return Elsewhere(None, f"cannot run it: {error}", str(error))
     made = [one for one in runs(asks) if one is not None]
     if len(made) < len(asks):
         why = runs.first_failure
