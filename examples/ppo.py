@@ -5,8 +5,9 @@ $ python examples/ppo.py                 a million steps, a few minutes of one c
 $ python examples/ppo.py --steps 20000   to see that it runs
 
 The agent sees the eight numbers of lfnlab.env.gym.features and multiplies its window once a round
-trip. It trains on drawn paths without random loss. The last table is of held-out paths: other
-draws, with rates, RTTs and losses beyond those of the training.
+trip. It trains alone on drawn paths without random loss. The tables are of held-out paths: other
+draws, with rates, RTTs and losses beyond those of the training, and with a CUBIC flow beside it.
+examples/ppo.ipynb shows a run with its figures.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecEnv
@@ -39,7 +39,7 @@ TRAINING = {
 }
 HELD_OUT = {
     "link.rate": Range("20Mbit/s", "200Mbit/s", "log"),
-    "flow[0].rtt": Range("20ms", "150ms", "log"),
+    "flow[*].rtt": Range("20ms", "150ms", "log"),
     "link.queue.size": Range("0.3bdp", "2bdp", "log"),
 }
 LOSSES = (0.0, 1e-4, 1e-3)
@@ -101,59 +101,21 @@ def steered(windows: np.ndarray, actions: np.ndarray) -> np.ndarray:
     return np.clip(windows * np.exp2(np.clip(actions[:, 0], -1.0, 1.0)), 2.0, 2.0**12)
 
 
-def lossy(loss: float) -> Scenario:
-    """The path with random loss."""
-    assert PATH.link is not None
-    return replace(PATH, link=replace(PATH.link, loss=loss or None))
+class Trained(NamedTuple):
+    """An agent, and the CPU time in s that it and its environments took."""
+
+    model: PPO
+    steps: int
+    whole_s: float
+    environment_s: float
 
 
-def agents(model: PPO, loss: float) -> list[tuple[dict[str, Any], int, dict[str, Any]]]:
-    """Of each held-out path its values, its seed and the result of the agent."""
-    sender = Sender(lossy(loss), draw=HELD_OUT, count=PATHS, step="1rtt")
-    seen = sender.reset(seed=2**40)
-    windows = np.full(PATHS, 10.0)
-    over = seen.over
-    while not over.all():
-        actions, _ = model.predict(features(seen), deterministic=True)
-        windows = np.where(over, windows, steered(windows, actions))
-        seen = sender.step(windows, only=~over)
-        over = over | seen.over
-    return [
-        (dict(sender.points[place]), sender.episode_seeds[place], dict(sender.finish(place)))
-        for place in range(PATHS)
-    ]
-
-
-def cubic(point: dict[str, Any], seed: int, loss: float) -> dict[str, Any]:
-    """CUBIC's result on a path with the same seed."""
-    said = with_values(lossy(loss).flow("cubic").to_document(), {**point, "seed": seed})
-    text = Scenario.from_document(said).to_toml()
-    (run,) = _core.run_many([_core.Scenario(text)], 1, None, sampled=False)
-    assert run is not None
-    return dict(json.loads(run.summary()))
-
-
-def row(name: str, results: Sequence[dict[str, Any]]) -> str:
-    """Medians over the paths."""
-    flows, links = [r["flows"][0] for r in results], [r["links"][0] for r in results]
-    goodput = median(
-        f["goodput_bps"] / link["rate_bps"] for f, link in zip(flows, links, strict=True)
-    )
-    queue = median(link["mean_queue_s"] / f["rtt_s"] for f, link in zip(flows, links, strict=True))
-    again = median(f["retransmits"] / f["sent"] for f in flows)
-    return f"{name:8}  {goodput:22.2f}  {queue:17.2f}  {again * 100:12.2f} %"
-
-
-def main() -> None:
-    """Trains and compares."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--steps", type=int, default=1_000_000)
-    options.add_argument("--seed", type=int, default=1)
-    chosen = options.parse_args()
+def trained(steps: int = 1_000_000, seed: int = 1) -> Trained:
+    """An agent after so many steps, on one core."""
     torch.set_num_threads(1)
     begun = time.process_time()
     vector = Vector(COUNT)
-    vector.sender.reset(seed=chosen.seed)
+    vector.sender.reset(seed=seed)
     model = PPO(
         "MlpPolicy",
         vector,
@@ -162,21 +124,99 @@ def main() -> None:
         n_epochs=8,
         gamma=0.98,
         learning_rate=lambda left: 3e-4 * left,
-        seed=chosen.seed,
+        seed=seed,
         device="cpu",
     )
-    model.learn(chosen.steps)
-    whole_s = time.process_time() - begun
+    model.learn(steps)
+    return Trained(model, model.num_timesteps, time.process_time() - begun, vector.spent_s)
+
+
+def held_out(loss: float, neighbours: int) -> Scenario:
+    """The path with random loss and flows of CUBIC."""
+    assert PATH.link is not None
+    path = replace(PATH, link=replace(PATH.link, loss=loss or None))
+    if not neighbours:
+        return path
+    # Flows take some time to find their shares.
+    return replace(path, duration="40s", warmup="20s").flow("cubic", count=neighbours)
+
+
+def agents(model: PPO, path: Scenario) -> list[tuple[dict[str, Any], int, dict[str, Any]]]:
+    """Of each held-out path its values, its seed and the result of the agent."""
+    sender = Sender(path, draw=HELD_OUT, count=PATHS, step="1rtt")
+    seen = sender.reset(seed=2**40)
+    windows = np.full(PATHS, 10.0)
+    over = seen.over
+    while not over.all():
+        actions, _ = model.predict(features(seen), deterministic=True)
+        windows = np.where(over, windows, steered(windows, actions))
+        seen = sender.step(windows, only=~over)
+        over = seen.over
+    return [
+        (dict(sender.points[place]), sender.episode_seeds[place], dict(sender.finish(place)))
+        for place in range(PATHS)
+    ]
+
+
+def cubic(path: Scenario, point: dict[str, Any], seed: int) -> dict[str, Any]:
+    """CUBIC's result in the agent's place, with the same seed."""
+    said = with_values(path.flow("cubic").to_document(), {**point, "seed": seed})
+    text = Scenario.from_document(said).to_toml()
+    (run,) = _core.run_many([_core.Scenario(text)], 1, None, sampled=False)
+    assert run is not None
+    return dict(json.loads(run.summary()))
+
+
+def compared(model: PPO) -> pl.DataFrame:
+    """A row a law and held-out path: alone at each random loss, and beside a flow of CUBIC.
+
+    Columns: ``loss``, ``neighbours``, ``path``, ``law``; ``goodput`` over the link's rate,
+    ``queue`` over the base RTT, ``retransmitted`` over sent segments, and ``share`` of the goodput
+    of all flows.
+    """
+    rows = []
+    for loss, neighbours in (*((loss, 0) for loss in LOSSES), (0.0, 1)):
+        path = held_out(loss, neighbours)
+        for number, (point, seed, result) in enumerate(agents(model, path)):
+            for law, made in (("ppo", result), ("cubic", cubic(path, point, seed))):
+                own, link = made["flows"][-1], made["links"][0]
+                rows.append(
+                    {
+                        "loss": loss,
+                        "neighbours": neighbours,
+                        "path": number,
+                        "law": law,
+                        "goodput": own["goodput_bps"] / link["rate_bps"],
+                        "queue": link["mean_queue_s"] / own["rtt_s"],
+                        "retransmitted": own["retransmits"] / own["sent"],
+                        "share": own["goodput_bps"]
+                        / sum(flow["goodput_bps"] for flow in made["flows"]),
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+def medians(table: pl.DataFrame) -> pl.DataFrame:
+    """Over the paths."""
+    keys = ("neighbours", "loss", "law")
+    numbers = ("goodput", "queue", "retransmitted", "share")
+    return table.group_by(keys, maintain_order=True).agg(pl.col(numbers).median())
+
+
+def main() -> None:
+    """Trains and compares."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--steps", type=int, default=1_000_000)
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    made = trained(chosen.steps, chosen.seed)
     print(
-        f"{model.num_timesteps:,} steps in {whole_s:.0f} s of CPU time, {vector.spent_s:.1f} s "
-        f"({vector.spent_s / whole_s:.1%}) of them in the environment"
+        f"{made.steps:,} steps in {made.whole_s:.0f} s of CPU time, {made.environment_s:.1f} s "
+        f"({made.environment_s / made.whole_s:.1%}) of them in the environment"
     )
-    for loss in LOSSES:
-        print(f"\n{PATHS} held-out paths, random loss {loss:g}; medians")
-        print("law       goodput / link's rate  queue / base RTT  retransmitted")
-        results = agents(model, loss)
-        print(row("ppo", [result for _, _, result in results]))
-        print(row("cubic", [cubic(point, seed, loss) for point, seed, _ in results]))
+    print(f"medians over {PATHS} held-out paths")
+    with pl.Config(tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
+        print(medians(compared(made.model)))
 
 
 if __name__ == "__main__":

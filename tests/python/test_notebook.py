@@ -1,4 +1,4 @@
-"""Does the notebook run, and does each cell show something?"""
+"""Do the notebooks run, and does each cell show something?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pytest
 
-NOTEBOOK = Path(__file__).parents[2] / "examples" / "first_steps.ipynb"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NOTEBOOK = EXAMPLES / "first_steps.ipynb"
 
 
 def test_the_notebook_runs(
@@ -33,3 +34,18 @@ def test_the_notebook_runs(
                 assert getattr(value, method)(), kind
         assert value is not None or capsys.readouterr().out
     assert (tmp_path / "lfn-first-steps" / "report.html").is_file()
+
+
+def test_the_notebook_of_an_agent_has_its_outputs_and_names_what_is_there() -> None:
+    """It trains for minutes and needs PyTorch, so no test runs it."""
+    text = (EXAMPLES / "ppo.ipynb").read_text(encoding="utf-8")
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] for cell in cells), "stored executed"
+    assert not any(out["output_type"] == "error" for cell in cells for out in cell["outputs"])
+    trees = [ast.parse("".join(cell["source"])) for cell in cells]
+    program = ast.parse((EXAMPLES / "ppo.py").read_text(encoding="utf-8"))
+    there = {node.name for node in program.body if isinstance(node, ast.FunctionDef)}
+    imports = [node for tree in trees for node in tree.body if isinstance(node, ast.ImportFrom)]
+    asked = {name.name for node in imports if node.module == "ppo" for name in node.names}
+    assert asked
+    assert asked <= there
