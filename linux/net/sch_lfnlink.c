@@ -37,7 +37,7 @@ struct link {
 	u64 rate_bps, delay_ns, hold_ns, jitter_ns;
 	u64 draws; /* state of xorshift64 */
 	bool acks, in_order;
-	u64 last_ns; /* arrival of the packet before, where jitter keeps the order */
+	u64 last_ns; /* arrival of the data packet before, where jitter keeps the order */
 	struct choice lost, held, duplicated, unopened;
 
 	struct sk_buff *served;
@@ -163,10 +163,11 @@ static void depart(struct Qdisc *sch, u64 at_ns)
 	u64 arrives_ns = at_ns + link->delay_ns;
 
 	link->served = NULL;
-	if (link->jitter_ns)
+	if (link->jitter_ns && kind(skb, link->acks) == DATA) {
 		arrives_ns += drawn(link, link->jitter_ns);
-	if (link->in_order)
-		arrives_ns = link->last_ns = max(link->last_ns, arrives_ns);
+		if (link->in_order)
+			arrives_ns = link->last_ns = max(link->last_ns, arrives_ns);
+	}
 	if (skb->mark) {
 		sch->q.qlen--;
 		sch->qstats.overlimits++; /* counts random losses, drops being the queue's */

@@ -518,7 +518,7 @@ impl LinkState {
             beyond: Time::ZERO,
             loss: loss("loss")?,
             handshake_loss: loss("loss.handshake")?,
-            motion: Motion::new(&config.impair, stream).map_err(|why| bad(why.to_string()))?,
+            motion: Motion::new(&config.impair, false, stream).map_err(|why| bad(why.to_string()))?,
             acks: match &config.acks {
                 Some(acks) => Some(AckPath::new(acks, stream).map_err(|why| bad(why.to_string()))?),
                 None => None,

@@ -383,12 +383,28 @@ impl Impair {
     }
 }
 
+/// Packets that would arrive at one instant arrive in their order, a picosecond apart. At equal times the order would be
+/// that of the flows' numbers, and the first flow would always find the emptiest queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turn {
+    last: Option<Time>,
+}
+
+impl Turn {
+    /// When a packet arrives that would arrive at `at`: behind those before it.
+    #[must_use]
+    pub fn next(&mut self, at: Time) -> Time {
+        let arrives = self.last.map_or(at, |last| at.max(last.after(Time(1))));
+        self.last = Some(arrives);
+        arrives
+    }
+}
+
 /// An additional delay, drawn for each packet.
 #[derive(Clone, Debug)]
 pub struct Jitter {
     config: JitterConfig,
-    keeps_order: bool,
-    last: Time,
+    turn: Option<Turn>,
 }
 
 impl Jitter {
@@ -408,17 +424,13 @@ impl Jitter {
             JitterConfig::Uniform(jitter) => jitter.keep_order,
             JitterConfig::Normal(jitter) => jitter.keep_order,
         };
-        Ok(Jitter { config, keeps_order, last: Time::ZERO })
+        Ok(Jitter { config, turn: keeps_order.then(Turn::default) })
     }
 
     /// When a packet arrives that would arrive at `at` without jitter. Packets come in their order.
     pub fn arrival(&mut self, at: Time, draw: impl FnMut() -> f64) -> Time {
         let arrival = at.after(self.config.draw(draw));
-        if !self.keeps_order {
-            return arrival;
-        }
-        self.last = self.last.max(arrival);
-        self.last
+        self.turn.as_mut().map_or(arrival, |turn| turn.next(arrival))
     }
 }
 

@@ -37,7 +37,7 @@ pub use dualpi2::{DualPi2, DualPi2Config, Overload};
 pub use fq_codel::{FqCodel, FqCodelConfig, FqCodelError};
 pub use impair::{
     Bernoulli, BurstLoss, GilbertElliott, GilbertElliottConfig, Impair, ImpairError, Jitter, JitterConfig,
-    Loss, NormalJitter, Reorder, Reordering, UniformJitter, LOSS,
+    Loss, NormalJitter, Reorder, Reordering, Turn, UniformJitter, LOSS,
 };
 pub use lfn_header::Ecn;
 pub use limit::{DropReason, Limit};

@@ -118,7 +118,7 @@ impl Network {
         let last = self.route(route).last();
         let changes =
             self.changes.iter().any(|change| matches!(change.what, Changed::Delay(link, _) if link == last));
-        changes || self.link(last).motion.is_some()
+        changes || self.link(last).motion.as_ref().is_some_and(|motion| motion.moves())
     }
 
     #[inline]

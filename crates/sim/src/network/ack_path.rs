@@ -1,6 +1,6 @@
 //! Packets without payload behind a queue: losses, delays and bursts of their own.
 
-use lfn_path::{AckImpair, ImpairError};
+use lfn_path::{AckImpair, ImpairError, Turn};
 use lfn_units::Time;
 
 use super::impair::{Motion, RandomLoss};
@@ -10,6 +10,7 @@ use crate::rng::Stream;
 pub struct AckPath {
     config: AckImpair,
     loss: RandomLoss,
+    turn: Turn,
     motion: Option<Box<Motion>>,
 }
 
@@ -23,7 +24,8 @@ impl AckPath {
         Ok(AckPath {
             config: *config,
             loss: RandomLoss::new(config.loss, false, || of_acks("loss"))?,
-            motion: Motion::new(&config.motion(), of_acks)?,
+            turn: Turn::default(),
+            motion: Motion::new(&config.motion(), false, of_acks)?,
         })
     }
 
@@ -34,7 +36,7 @@ impl AckPath {
 
     /// When a packet arrives that leaves the queue at `departs`, after `delay`. Calls are in the order of departures.
     pub fn arrival(&mut self, departs: Time, delay: Time) -> Time {
-        let arrives = self.config.gathered(departs).after(delay);
+        let arrives = self.turn.next(self.config.gathered(departs)).after(delay);
         self.motion.as_mut().map_or(arrives, |motion| motion.apply(arrives).0)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lfn_path::{Bernoulli, BurstLoss, GilbertElliott, Impair, ImpairError, Jitter, Loss, Reordering};
+use lfn_path::{Bernoulli, BurstLoss, GilbertElliott, Impair, ImpairError, Jitter, Loss, Reordering, Turn};
 use lfn_units::Time;
 
 use crate::rng::{Draws, Stream};
@@ -106,18 +106,26 @@ impl RandomLoss {
 
 /// Reordering, jitter and duplication, each with a stream of its own.
 pub struct Motion {
+    moves: bool,
+    /// Of a link from which several packets leave at one instant.
+    turn: Option<Turn>,
     reorder: Option<(Reordering, Draws)>,
     jitter: Option<(Jitter, Option<Stream>)>,
     duplicate: (Bernoulli, Draws),
 }
 
 impl Motion {
-    /// The impairments that delay packets, or `None`; `stream` gives the stream of a purpose.
+    /// The impairments that delay packets, or `None`; `stream` gives the stream of a purpose. `at_once`: several packets
+    /// may leave the link at one instant.
     ///
     /// # Errors
     /// [`ImpairError`] when a parameter is out of range.
-    pub fn new(impair: &Impair, stream: impl Fn(&str) -> Stream) -> Result<Option<Box<Motion>>, ImpairError> {
-        if !impair.moves() {
+    pub fn new(
+        impair: &Impair,
+        at_once: bool,
+        stream: impl Fn(&str) -> Stream,
+    ) -> Result<Option<Box<Motion>>, ImpairError> {
+        if !impair.moves() && !at_once {
             return Ok(None);
         }
         let draws_at = |p: f64, purpose: &str| Draws(is_open(p).then(|| stream(purpose)));
@@ -134,11 +142,20 @@ impl Motion {
         };
         let mut draws = draws_at(impair.duplicate, "duplicate");
         let duplicate = (Bernoulli::new(impair.duplicate, || draws.f64())?, draws);
-        Ok(Some(Box::new(Motion { reorder, jitter, duplicate })))
+        let turn = at_once.then(Turn::default);
+        Ok(Some(Box::new(Motion { moves: impair.moves(), turn, reorder, jitter, duplicate })))
+    }
+
+    /// Whether packets may arrive later than just behind one another, or twice.
+    pub fn moves(&self) -> bool {
+        self.moves
     }
 
     /// When a packet arrives that would arrive at `at`, and whether it arrives twice.
     pub fn apply(&mut self, mut at: Time) -> (Time, bool) {
+        if let Some(turn) = &mut self.turn {
+            at = turn.next(at);
+        }
         if let Some((reorder, draws)) = &mut self.reorder {
             at = at.after(reorder.delay(|| draws.f64()));
         }

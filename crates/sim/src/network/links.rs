@@ -2,8 +2,8 @@
 
 use lfn_header::Header;
 use lfn_path::{
-    Aqm, Classes, Counters, DataTotals, Discipline, Ecn, Limit, Link, Offer, PacketKind, QueuedLink, Router,
-    Service, Snapshot,
+    AckImpair, Aqm, Classes, Counters, DataTotals, Discipline, Ecn, Limit, Link, Offer, PacketKind,
+    QueuedLink, Router, Service, Snapshot,
 };
 use lfn_units::{Rate, Time};
 
@@ -142,6 +142,7 @@ impl LinkState {
             || config.policer.is_some()
             || config.router.is_some()
             || !config.queue.decides_at_arrival();
+        let at_once = matches!(config.service, Service::Trace(..));
         let rate = config.service.mean_rate();
         let draws = config.queue.draws();
         let salt = if draws { stream("fq-codel").u64() } else { 0 };
@@ -170,9 +171,9 @@ impl LinkState {
             delay: config.delay,
             loss: loss("loss").map_err(bad)?,
             handshake_loss: loss("loss.handshake").map_err(bad)?,
-            motion: Motion::new(&config.impair, stream).map_err(bad)?,
-            acks: match &config.acks {
-                Some(acks) => Some(Box::new(AckPath::new(acks, stream).map_err(bad)?)),
+            motion: Motion::new(&config.impair, at_once, stream).map_err(bad)?,
+            acks: match config.acks.or(at_once.then(AckImpair::default)) {
+                Some(acks) => Some(Box::new(AckPath::new(&acks, stream).map_err(bad)?)),
                 None => None,
             },
             bleaches: config.bleach,
