@@ -2,7 +2,7 @@
 
 mod talk;
 
-use lfn_law::LawSpec;
+use lfn_law::{LawSpec, SlowStartKind};
 use lfn_tcp::{wheel, AckFlags, EventKind, Sender, SenderConfig, State};
 use lfn_units::Time;
 use talk::{config, numbers, Talk, RTT_MS};
@@ -82,6 +82,25 @@ fn while_a_probe_is_under_way_the_timeout_counts_from_the_first_segment() {
         talk.sender.on_timer(talk.now);
     }
     assert!((rto..rto + Time::from_ms(4)).contains(&talk.now), "{:?} after {rto:?}", talk.now);
+}
+
+/// Linux 6.12 with segments of 8948 bytes, of which the window of a SYN-ACK lets seven leave: a probe repeats the seventh, and
+/// is not in flight. As the first is acknowledged, six are, and four more leave.
+#[test]
+fn a_probe_that_repeats_a_segment_is_not_in_flight() {
+    let law: LawSpec = "reno:linux".parse().expect("a law");
+    let config = SenderConfig {
+        initial_window_segments: 10,
+        initial_ssthresh_segments: Some(2),
+        ..SenderConfig::linux(8948, SlowStartKind::Classic)
+    };
+    let sender = Sender::new(&config.into(), &law, 0, Time::ZERO, u64::MAX, 9014);
+    let mut talk = Talk { sender, now: Time::ZERO };
+    talk.sender.on_established(Time::ZERO, Time::from_ms(20));
+    assert_eq!(talk.send().len(), 7);
+    assert_eq!(numbers(&talk.wait_for_timer()), [(6, true)]);
+    talk.now = talk.now + Time::from_ms(100);
+    assert_eq!(numbers(&talk.ack(1, &[])), [(7, false), (8, false), (9, false), (10, false)]);
 }
 
 #[test]
