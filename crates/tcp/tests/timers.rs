@@ -103,6 +103,45 @@ fn a_probe_that_repeats_a_segment_is_not_in_flight() {
     assert_eq!(numbers(&talk.ack(1, &[])), [(7, false), (8, false), (9, false), (10, false)]);
 }
 
+/// Linux's DCTCP ends a window of data when all that had left at its beginning is acknowledged, also after a timeout without
+/// SACK, where duplicate ACKs counted as deliveries before: alpha falls by a sixteenth, as often as that.
+#[test]
+fn a_flight_ends_where_the_one_before_began() {
+    let law: LawSpec = "dctcp:linux".parse().expect("a law");
+    let config = SenderConfig { sack: false, ecn: true, initial_ssthresh_segments: Some(2), ..config() };
+    let sender = Sender::new(&config.into(), &law, 0, Time::ZERO, u64::MAX, 1514);
+    let mut talk = Talk { sender, now: Time::ZERO };
+    let alpha = |talk: &Talk| talk.sender.probe()[0] >> 10;
+    assert_eq!(talk.send().len(), 20);
+    talk.now = Time::from_ms(RTT_MS);
+    // The first ACK ends a window in which nothing was sent.
+    talk.ack(1, &[]);
+    assert_eq!((alpha(&talk), talk.sender.nxt()), (960, 21));
+    // The second segment is lost, six duplicate ACKs tell of it, its repetition is lost too, and time runs out.
+    for _ in 0..6 {
+        talk.ack(1, &[]);
+    }
+    while talk.sender.stats(talk.now).timeouts == 0 {
+        talk.now = talk.sender.deadline();
+        talk.sender.on_timer(talk.now);
+    }
+    talk.send();
+    assert_eq!(alpha(&talk), 960);
+    let mut ends = Vec::new();
+    for cumulative in 2..60 {
+        let before = alpha(&talk);
+        let left = talk.sender.nxt();
+        talk.now = talk.now + Time::from_ms(10);
+        talk.ack(cumulative.min(left), &[]);
+        if alpha(&talk) < before {
+            ends.push((cumulative.min(left), left));
+        }
+    }
+    // Each window ends with the number that had left when the one before ended.
+    assert!(ends.len() > 2 && ends[0].0 == 20, "{ends:?}");
+    assert!(ends.windows(2).all(|pair| pair[1].0 == pair[0].1), "{ends:?}");
+}
+
 #[test]
 fn an_ack_gives_the_rtt_of_the_transmission_that_it_echoes() {
     for copy in 0..2 {

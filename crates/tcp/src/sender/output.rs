@@ -63,7 +63,8 @@ impl Sender {
                 self.note_last_sent(now);
             }
             // A full send buffer makes samples app-limited, a full receive window does not (as in Linux).
-            let waits = self.turn == 0 || self.board.outstanding() >= self.config.receive_window_segments;
+            let waits =
+                self.next_round() == 1 || self.board.outstanding() >= self.config.receive_window_segments;
             if let Some(rate) = self.rate.as_mut().filter(|_| !waits || self.board.nxt() >= self.supply.end) {
                 rate.mark_app_limited(in_flight);
             }
