@@ -487,7 +487,7 @@ impl Scoreboard {
         }
     }
 
-    /// What `flags` tell of a copy in flight counts no more.
+    /// A copy in flight with these flags counts no more.
     fn forget_copy(&mut self, flags: u8) {
         self.retrans_out -= u64::from(flags & (RETRANS | PROBE) == RETRANS);
     }
