@@ -4,8 +4,7 @@
  * window with marks is cut by alpha/2. Losses halve.
  *
  * `rfc` computes in fractions; `linux` in whole segments and in 1024ths of alpha. There a window of data ends when
- * all that was sent before it began is acknowledged, so one ACK before a round trip does, and the ACK that ends it
- * counts in the next (measured).
+ * all that was sent before it began is acknowledged, so one ACK before a round trip does (measured).
  */
 #ifndef LFN_DCTCP_H
 #define LFN_DCTCP_H
@@ -24,9 +23,6 @@ struct dctcp {
 	u32 delivered; /* in the window of data under way */
 	u32 marked;    /* of them, those whose ACK echoed a mark */
 	u32 cnt;       /* segments acknowledged towards the next one (linux) */
-	u32 una;       /* linux: segments that cumulative ACKs cover, modulo 2^32 */
-	u32 arrived;   /* linux: segments delivered, modulo 2^32 */
-	u32 window_end; /* linux: the window of data ends when una is here */
 	u64 mark_ns;   /* linux: time of the last reduction for marks */
 	u32 answers_mark; /* the reduction under way is for marks: a loss reduces again (RFC 8257 section 3.5) */
 };
@@ -74,27 +70,14 @@ static inline void dctcp_halve(struct dctcp *s, struct law_control *control)
 	s->answers_mark = 0;
 }
 
-static inline int dctcp_ends_window(struct dctcp *s, const struct law_ack *ack)
-{
-	if (s->variant != DCTCP_LINUX)
-		return !!(ack->flags & LAW_ACK_ROUND_START);
-	s->una += ack->acked;
-	s->arrived += ack->newly_delivered;
-	if ((s32)(s->una - s->window_end) < 0)
-		return 0;
-	s->window_end = s->arrived + ack->inflight;
-	return 1;
-}
-
 static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struct law_control *control)
 {
 	struct dctcp *s = state;
 
 	if (s->answers_mark && ack->newly_lost)
 		dctcp_halve(s, control);
-	if (s->variant == DCTCP_RFC)
-		dctcp_count(s, ack);
-	if (dctcp_ends_window(s, ack)) {
+	dctcp_count(s, ack);
+	if (ack->flags & (s->variant == DCTCP_LINUX ? LAW_ACK_FLIGHT : LAW_ACK_ROUND_START)) {
 		if (s->variant == DCTCP_LINUX) {
 			s->alpha_q20 = dctcp_linux_alpha_q20(s);
 			/* This ACK brought the mark too: Linux takes the sample first, the simulator the mark. */
@@ -109,8 +92,6 @@ static inline void dctcp_on_sample(void *state, const struct law_ack *ack, struc
 		s->delivered = 0;
 		s->marked = 0;
 	}
-	if (s->variant == DCTCP_LINUX)
-		dctcp_count(s, ack);
 }
 
 static inline void dctcp_on_ack(void *state, u32 n, const struct law_ack *ack, struct law_control *control)

@@ -64,6 +64,8 @@ struct law_ack {
 				 * brings no SACK blocks, no echo and no other receive window (Linux: in_ack_event without
 				 * CA_ACK_SLOWPATH). */
 #define LAW_ACK_PACED 1024u     /* The sender spreads its segments, at Linux's own rate if the law sets none. */
+#define LAW_ACK_FLIGHT 2048u    /* on_sample in the simulator: the ACK covers all that had left when the last ACK with this flag
+				 * came, or it is the first (Linux: snd_una has reached the snd_nxt of then). */
 
 /* A delivery-rate sample, between two deliveries (draft-ietf-ccwg-bbr section 4.1):
  * P is the newest segment that the ACK delivered, or the segment that is lost. Segments. */

@@ -5,8 +5,8 @@
 
 use crate::{
     Ack, BoxedLaw, Config, Control, Law, LawSpec, Loss, LossKind, PlacedLaw, Probe, Rate, Saved, SlowStart,
-    SlowStartKind, Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_LOSS, ACK_OPEN, ACK_RECOVERY,
-    ACK_ROUND_START, ACK_SACK, PROBES, RATE_APP_LIMITED,
+    SlowStartKind, Window, WindowLaw, ACK_CWND_LIMITED, ACK_DUP, ACK_FLIGHT, ACK_LOSS, ACK_OPEN,
+    ACK_RECOVERY, ACK_ROUND_START, ACK_SACK, PROBES, RATE_APP_LIMITED,
 };
 use lfn_header::Header;
 use std::collections::BTreeMap;
@@ -303,7 +303,7 @@ impl Connection {
             // Spread so that the round takes one RTT to the nanosecond.
             let at = |i: u64| (u128::from(self.ack.rtt_ns) * u128::from(i) / u128::from(count)) as u64;
             self.wait(at(i + 1) - at(i));
-            let start = if i == 0 { ACK_ROUND_START } else { 0 };
+            let start = if i == 0 { ACK_ROUND_START | ACK_FLIGHT } else { 0 };
             self.receive(1, ACK_OPEN | ACK_CWND_LIMITED | start);
         }
     }

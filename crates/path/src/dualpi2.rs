@@ -115,6 +115,9 @@ impl Parameters for DualPi2Config {
 const L: usize = 0;
 const C: usize = 1;
 
+/// Steps of a probability from 0 to 1, in Linux.
+const FINEST: f64 = (1u64 << 30) as f64;
+
 /// The state of one DualPI2 queue.
 #[derive(Debug)]
 pub struct DualPi2 {
@@ -136,7 +139,9 @@ impl DualPi2 {
         let k = f64::from(config.coupling_factor);
         let most = match config.overload {
             Overload::Drop => 1.0,
-            Overload::Overflow => 1.0 / k,
+            // 1/k, in 30 bits below the point as in Linux. Rounded up, the Classic queue would signal one packet early where its
+            // probability is the square of this: at 1/9 the sum of nine packets must not exceed 1.
+            Overload::Overflow => f64::floor(FINEST / k) / FINEST,
         };
         let mut dual = DualPi2 {
             config,

@@ -437,6 +437,10 @@ impl Scenario {
                 ecn: tcp.ecn,
                 accurate_ecn: tcp.accecn.is_on(),
                 ecn_repairs: sender.ecn_repairs || law.family() == Some("ecn"),
+                ecn_control: compat == Compat::Linux
+                    && law.family() == Some("ecn")
+                    && !tcp.l4s
+                    && !tcp.accecn.is_on(),
                 pacing: tcp.pacing,
                 burst_segments: tcp.burst.map_or(1, |burst| burst.0 / u64::from(payload_bytes)),
                 validation: tcp.application.is_some() && compat == Compat::Linux,

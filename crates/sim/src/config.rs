@@ -307,6 +307,15 @@ impl FlowConfig {
         }
     }
 
+    /// The ECN field of its SYN, SYN-ACK and ACKs.
+    pub fn ecn_of_control(&self) -> Ecn {
+        if self.sender.ecn_control {
+            self.ecn_field(false)
+        } else {
+            Ecn::NotEct
+        }
+    }
+
     /// An endless flow as today's Linux sends it over Ethernet, in packets of 1500 bytes, forward on a dumbbell.
     pub fn linux(law: LawSpec, rtt: Time) -> FlowConfig {
         let payload_bytes = 1448;

@@ -48,6 +48,8 @@ pub struct SenderConfig {
     pub accurate_ecn: bool,
     /// Retransmissions are ECN-capable: so in ns-2 and for DCTCP in Linux; RFC 3168 §6.1.5 forbids it.
     pub ecn_repairs: bool,
+    /// SYN, SYN-ACK and ACKs are ECN-capable as data are: so for DCTCP in Linux (RFC 8257 §3.6; all three measured on 6.12).
+    pub ecn_control: bool,
     /// Pace even if the law does not request it: 2 cwnd/srtt in slow start, 1.2 cwnd/srtt after.
     pub pacing: bool,
     /// Segments that leave together, as with segmentation offload; without pacing alone.
@@ -163,6 +165,7 @@ impl SenderConfig {
             ecn: false,
             accurate_ecn: false,
             ecn_repairs: false,
+            ecn_control: false,
             pacing: false,
             burst_segments: 1,
             validation: false,

@@ -32,6 +32,9 @@ const COPY_SHIFT: u32 = 4;
 /// An undo removed its mark of loss, and its retransmission is in flight. If RACK finds that lost, Linux marks the segment
 /// lost and takes the retransmission as still in flight: only a timeout repairs it (measured).
 const SPARED: u8 = 64;
+/// The retransmission in flight is a tail loss probe, which Linux does not count in flight: the same window lets one more
+/// segment leave (measured).
+const PROBE: u8 = 128;
 /// Flags that a segment keeps as long as it is outstanding.
 const HISTORY: u8 = EVER | 3 << COPY_SHIFT;
 /// So many earlier transmissions are remembered: an echo of one decides after the first retransmissions of a timeout.
@@ -349,13 +352,25 @@ impl Scoreboard {
         seq
     }
 
-    /// The segment from [`Scoreboard::next_lost`], or a probe, is retransmitted.
+    /// The segment from [`Scoreboard::next_lost`] is retransmitted.
     pub fn on_retransmitted(&mut self, seq: u64, now: Time) {
+        self.note_copy(seq, now);
+        self.retrans_out += 1;
+    }
+
+    /// The last segment leaves again as a tail loss probe.
+    pub fn on_probed(&mut self, now: Time) {
+        let seq = self.nxt - 1;
+        self.note_copy(seq, now);
+        let at = self.at(seq);
+        self.repair.flags[at] |= PROBE;
+    }
+
+    /// A copy of a segment leaves.
+    fn note_copy(&mut self, seq: u64, now: Time) {
         self.touch();
         let at = self.at(seq);
-        if self.repair.flags[at] & RETRANS == 0 {
-            self.retrans_out += 1;
-        }
+        self.forget_copy(self.repair.flags[at]);
         let before = self.last_copy(seq);
         if self.repair.earlier.len() < REMEMBERED {
             self.repair.earlier.push_back((seq, before, self.sent[at]));
@@ -472,11 +487,16 @@ impl Scoreboard {
         }
     }
 
+    /// A copy in flight with these flags counts no more.
+    fn forget_copy(&mut self, flags: u8) {
+        self.retrans_out -= u64::from(flags & (RETRANS | PROBE) == RETRANS);
+    }
+
     /// A delivered segment is neither lost nor in flight as a retransmission.
     fn clear_outstanding(&mut self, seq: u64) {
         let flags = self.flags(seq);
         self.lost_out -= u64::from(flags & LOST != 0);
-        self.retrans_out -= u64::from(flags & RETRANS != 0);
+        self.forget_copy(flags);
     }
 
     #[inline(always)]

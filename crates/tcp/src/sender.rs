@@ -19,8 +19,8 @@ use std::sync::Arc;
 use lfn_header::Header;
 use lfn_law::{
     Ack, Config as LawConfig, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, Window,
-    ACK_CWND_LIMITED, ACK_DUP, ACK_OPEN, ACK_PACED, ACK_RECOVERY, ACK_ROUND_START, CONFIG_NO_SACK,
-    CONTROL_APP_LIMITED, PROBES,
+    ACK_CWND_LIMITED, ACK_DUP, ACK_FLIGHT, ACK_OPEN, ACK_PACED, ACK_RECOVERY, ACK_ROUND_START,
+    CONFIG_NO_SACK, CONTROL_APP_LIMITED, PROBES,
 };
 use lfn_units::Time;
 
@@ -49,7 +49,8 @@ pub struct Sender {
     control: Control,
     timers: Timers,
     supply: Supply,
-    round_end: u64,
+    /// The cumulative ACK with which a round begins or a flight ends, whichever is first.
+    turn: u64,
     delivered: u64,
     usage: Usage,
     dup_acks: u64,
@@ -136,7 +137,7 @@ impl Sender {
             control,
             timers: Timers { clock_ms: wheel::clock_ms(now), ..Timers::default() },
             supply: Supply::new(config, end, rate.is_some()),
-            round_end: 0,
+            turn: 0,
             delivered: 0,
             usage: Usage::default(),
             dup_acks: 0,
@@ -150,7 +151,7 @@ impl Sender {
             report: Report::new(now, control.cwnd),
             config: Arc::clone(config),
             slow_start: SlowStart::with(config.slow_start, config.saved),
-            recovery: Recovery::default(),
+            recovery: Recovery { flight_later: -1, ..Recovery::default() },
             spec,
             rate,
             rare: Rare::of(config, now),
@@ -323,19 +324,38 @@ impl Sender {
         }
     }
 
-    /// An ACK covers all that was outstanding a round trip ago; `sampled` if it gives an RTT.
+    /// The cumulative ACK with which the next round begins; 1 before the first.
+    fn next_round(&self) -> u64 {
+        self.turn + u64::from(self.recovery.flight_later.min(0).unsigned_abs())
+    }
+
+    /// An ACK covers all that was outstanding a round trip ago, or when the last flight ended; `sampled` if it gives an RTT.
+    /// Returns its flags.
     #[cold]
-    fn begin_round(&mut self, sampled: bool) {
-        self.open_window();
-        self.round_end = self.board.nxt();
-        if sampled {
-            self.rtt.end_round();
+    fn on_turn(&mut self, cumulative: u64, sampled: bool) -> u32 {
+        let (mut flags, left, later) = (0, self.board.nxt(), self.recovery.flight_later);
+        let mut round = self.next_round();
+        let mut flight = self.turn + u64::from(later.max(0).unsigned_abs());
+        if cumulative >= flight {
+            flight = left;
+            flags |= ACK_FLIGHT;
         }
+        if cumulative >= round {
+            self.open_window();
+            round = left + 1;
+            flags |= ACK_ROUND_START;
+            if sampled {
+                self.rtt.end_round();
+            }
+        }
+        self.turn = round.min(flight);
+        self.recovery.flight_later = (flight as i64 - round as i64) as i32;
+        flags
     }
 
     /// An ACK is here: the receiver's window is no longer that of its SYN-ACK. Returns whether it opens now.
     fn open_window(&mut self) -> bool {
-        let room = if self.round_end == 0 { self.config.room() } else { self.supply.room };
+        let room = if self.next_round() == 1 { self.config.room() } else { self.supply.room };
         std::mem::replace(&mut self.supply.room, room) != room
     }
 
@@ -468,15 +488,12 @@ impl Sender {
     fn describe(&mut self, now: Time, ack: &Acknowledgement, acked: u32, outcome: &Outcome) -> Ack {
         let rtt_ns = self.sample_rtt(now, outcome);
         let advanced = acked > 0;
-        let begins_round = advanced && ack.cumulative > self.round_end;
         // The retransmission of the first segment may still arrive: Linux gives it the whole timeout.
         let older = || outcome.oldest_sent.is_some_and(|sent| sent < self.board.first_sent());
         if advanced || older() && self.config.loss_detection == LossDetection::Rack {
             self.restart_timer(now);
         }
-        if begins_round {
-            self.begin_round(rtt_ns != 0);
-        }
+        let turns = if ack.cumulative >= self.turn { self.on_turn(ack.cumulative, rtt_ns != 0) } else { 0 };
         let flag = |flag, is| if is { flag } else { 0 };
         Ack {
             now_ns: now.as_ns(),
@@ -489,7 +506,7 @@ impl Sender {
             mss_B: self.config.mss_bytes,
             ce: if ack.flags.has(AckFlags::ECE) { self.count_marks(outcome.delivered) } else { 0 },
             flags: flag(ACK_PACED, self.pacer.times_all)
-                | flag(ACK_ROUND_START, begins_round)
+                | turns
                 | flag(ACK_DUP, !advanced)
                 | flag(ACK_OPEN, matches!(self.state, State::Open | State::Disorder)),
             ..Ack::default()

@@ -2,7 +2,7 @@
 
 mod talk;
 
-use lfn_law::LawSpec;
+use lfn_law::{LawSpec, SlowStartKind};
 use lfn_tcp::{wheel, AckFlags, EventKind, Sender, SenderConfig, State};
 use lfn_units::Time;
 use talk::{config, numbers, Talk, RTT_MS};
@@ -82,6 +82,64 @@ fn while_a_probe_is_under_way_the_timeout_counts_from_the_first_segment() {
         talk.sender.on_timer(talk.now);
     }
     assert!((rto..rto + Time::from_ms(4)).contains(&talk.now), "{:?} after {rto:?}", talk.now);
+}
+
+/// Linux 6.12 with segments of 8948 bytes, of which the window of a SYN-ACK lets seven leave: a probe repeats the seventh, and
+/// is not in flight. As the first is acknowledged, six are, and four more leave.
+#[test]
+fn a_probe_that_repeats_a_segment_is_not_in_flight() {
+    let law: LawSpec = "reno:linux".parse().expect("a law");
+    let config = SenderConfig {
+        initial_window_segments: 10,
+        initial_ssthresh_segments: Some(2),
+        ..SenderConfig::linux(8948, SlowStartKind::Classic)
+    };
+    let sender = Sender::new(&config.into(), &law, 0, Time::ZERO, u64::MAX, 9014);
+    let mut talk = Talk { sender, now: Time::ZERO };
+    talk.sender.on_established(Time::ZERO, Time::from_ms(20));
+    assert_eq!(talk.send().len(), 7);
+    assert_eq!(numbers(&talk.wait_for_timer()), [(6, true)]);
+    talk.now = talk.now + Time::from_ms(100);
+    assert_eq!(numbers(&talk.ack(1, &[])), [(7, false), (8, false), (9, false), (10, false)]);
+}
+
+/// Linux's DCTCP ends a window of data when all that had left at its beginning is acknowledged, also after a timeout without
+/// SACK, where duplicate ACKs counted as deliveries before: alpha falls by a sixteenth, as often as that.
+#[test]
+fn a_flight_ends_where_the_one_before_began() {
+    let law: LawSpec = "dctcp:linux".parse().expect("a law");
+    let config = SenderConfig { sack: false, ecn: true, initial_ssthresh_segments: Some(2), ..config() };
+    let sender = Sender::new(&config.into(), &law, 0, Time::ZERO, u64::MAX, 1514);
+    let mut talk = Talk { sender, now: Time::ZERO };
+    let alpha = |talk: &Talk| talk.sender.probe()[0] >> 10;
+    assert_eq!(talk.send().len(), 20);
+    talk.now = Time::from_ms(RTT_MS);
+    // The first ACK ends a window in which nothing was sent.
+    talk.ack(1, &[]);
+    assert_eq!((alpha(&talk), talk.sender.nxt()), (960, 21));
+    // The second segment is lost, six duplicate ACKs tell of it, its repetition is lost too, and time runs out.
+    for _ in 0..6 {
+        talk.ack(1, &[]);
+    }
+    while talk.sender.stats(talk.now).timeouts == 0 {
+        talk.now = talk.sender.deadline();
+        talk.sender.on_timer(talk.now);
+    }
+    talk.send();
+    assert_eq!(alpha(&talk), 960);
+    let mut ends = Vec::new();
+    for cumulative in 2..60 {
+        let before = alpha(&talk);
+        let left = talk.sender.nxt();
+        talk.now = talk.now + Time::from_ms(10);
+        talk.ack(cumulative.min(left), &[]);
+        if alpha(&talk) < before {
+            ends.push((cumulative.min(left), left));
+        }
+    }
+    // Each window ends with the number that had left when the one before ended.
+    assert!(ends.len() > 2 && ends[0].0 == 20, "{ends:?}");
+    assert!(ends.windows(2).all(|pair| pair[1].0 == pair[0].1), "{ends:?}");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::{Path, START_S};
 use crate::{
-    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, Rate, Window, ACK_CWND_LIMITED, ACK_OPEN,
-    ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, RATE_APP_LIMITED,
+    Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, Rate, Window, ACK_CWND_LIMITED, ACK_FLIGHT,
+    ACK_OPEN, ACK_RECOVERY, ACK_ROUND_START, CONTROL_APP_LIMITED, RATE_APP_LIMITED,
 };
 
 const MSS_BYTES: u32 = 1448;
@@ -180,7 +180,7 @@ impl Flow {
         (ack.newly_lost, ack.inflight) = (0, in_flight as u32);
         if now_s >= self.round_end_s {
             self.round_end_s = (self.round_end_s + rtt_s).max(now_s);
-            ack.flags |= ACK_ROUND_START;
+            ack.flags |= ACK_ROUND_START | ACK_FLIGHT;
             self.growth = window - self.round_window;
             self.round_window = window;
         }

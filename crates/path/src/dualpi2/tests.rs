@@ -233,3 +233,16 @@ fn impossible_parameters_are_refused() {
         assert_eq!(error(config), said);
     }
 }
+
+/// At 1/9 the sum of nine packets is not above 1 (RFC 9332 figure 7): the tenth is the first. Linux's integers, too.
+#[test]
+fn at_its_most_the_classic_queue_signals_no_packet_early() {
+    let config = DualPi2Config { coupling_factor: 3, overload: Overload::Overflow, alpha: 1e3, ..NO_PI };
+    let mut bench = Bench::new(config, RATE);
+    for word in 0..4 {
+        bench.push(Time::ZERO, packet(word, Ecn::NotEct));
+    }
+    bench.dual.catch_up(Time::from_s(1));
+    let dropped = (1..=30).filter(|_| bench.dual.decide(C, Ecn::NotEct, Time::ZERO).is_none());
+    assert_eq!(dropped.collect::<Vec<_>>(), [10, 19, 28]);
+}

@@ -126,6 +126,9 @@ pub(crate) struct Heard {
     counting: Option<Counting>,
 }
 
+/// Place of packets without payload in [`Flow::ecn`].
+pub(crate) const CONTROL: usize = 2;
+
 /// A TCP flow: both ends and the state between them, in order of use. An ordinary ACK touches one cache line and the
 /// two ends. State that most flows never need has memory of its own.
 #[repr(C, align(64))]
@@ -135,8 +138,8 @@ pub(crate) struct Flow {
     sizes: Sizes,
     /// Packets and ACKs in flight, except data with a known arrival.
     pub under_way: u32,
-    /// ECN field of data: of those sent for the first time, and of those sent again.
-    pub ecn: [Ecn; 2],
+    /// ECN field: of data sent for the first time, of data sent again, and of SYN, SYN-ACK and ACKs ([`CONTROL`]).
+    pub ecn: [Ecn; 3],
     pub role: Role,
     pub sender: Sender,
     pub receiver: Receiver,
@@ -243,7 +246,7 @@ impl Flow {
             },
             sizes: Sizes::of(config),
             under_way: 0,
-            ecn: [Ecn::NotEct; 2],
+            ecn: [Ecn::NotEct; 3],
             role,
             sender,
             receiver: Receiver::new(&config.receiver),
@@ -279,7 +282,7 @@ impl Flow {
 
     fn set_up(&mut self, config: &FlowConfig, role: Role, now: Time) {
         self.role = role;
-        self.ecn = [config.ecn_field(false), config.ecn_field(true)];
+        self.ecn = [config.ecn_field(false), config.ecn_field(true), config.ecn_of_control()];
         if let Some(heard) = &mut self.heard {
             **heard = Heard::default();
         }

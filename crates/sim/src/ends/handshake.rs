@@ -10,7 +10,7 @@ use lfn_tcp::wheel;
 use lfn_units::Time;
 
 use super::flow::accurate::feedback;
-use super::flow::Flow;
+use super::flow::{Flow, CONTROL};
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, RouteId};
 use crate::clock::packet::{AtQueue, Class, Extras, Hop, Packet, PacketView, Routed};
@@ -269,7 +269,7 @@ pub(crate) fn at_queue(flow: &Flow, class: Class, packet: Packet) -> AtQueue {
     let last_leg = flow.path.last_leg(class == Class::Syn);
     // A SYN has no option of AccECN (RFC 9768 section 3.2.3).
     let counted = if class == Class::Syn && !packet.is_third() { flow.option_bytes() } else { 0 };
-    AtQueue { bytes: flow.ack_bytes + options - counted, ecn: Ecn::NotEct, last_leg }
+    AtQueue { bytes: flow.ack_bytes + options - counted, ecn: flow.ecn[CONTROL], last_leg }
 }
 
 /// A packet of a handshake of flow `number` as recordings see it.

@@ -14,7 +14,7 @@ use lfn_tcp::{Acknowledgement, Sender, SenderConfig};
 use lfn_units::Time;
 
 use super::context::Context;
-use super::flow::{Flow, Origin, Role};
+use super::flow::{Flow, Origin, Role, CONTROL};
 use super::handshake::Handshakes;
 use crate::clock::events::{Kind, LineId};
 use crate::clock::ids::{FlowId, LinkId, RouteId};
@@ -445,7 +445,7 @@ impl TcpFlows {
         let flow = &self.flows[packet.flow().index()];
         match class {
             Class::Ack => {
-                AtQueue { bytes: flow.ack_bytes, ecn: Ecn::NotEct, last_leg: flow.path.return_access }
+                AtQueue { bytes: flow.ack_bytes, ecn: flow.ecn[CONTROL], last_leg: flow.path.return_access }
             }
             Class::Syn | Class::SynAck => super::handshake::at_queue(flow, class, packet),
             _ => AtQueue {

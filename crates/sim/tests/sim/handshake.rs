@@ -2,7 +2,7 @@
 //! lost, and are sent again.
 
 use crate::common::{self, capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, ARRIVES};
-use lfn_path::{AqmConfig, CodelConfig};
+use lfn_path::{AqmConfig, CodelConfig, DualPi2Config};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkId, Loss};
 use lfn_sim::Outcome;
 use lfn_units::{Rate, Time};
@@ -131,6 +131,27 @@ fn a_connection_whose_syn_was_lost_has_no_marks() {
         let outcome = run(&config);
         let [marks, retransmits] = [outcome.summary.links[0].marks, outcome.summary.flows[0].retransmits];
         assert_eq!((marks > 0, retransmits > 0), (is_marked, !is_marked), "{lost_on:?}");
+    }
+}
+
+/// Linux 6.12 sends DCTCP's SYN, SYN-ACK and ACKs as ECT(0) (RFC 8257 section 3.6), and other connections' as Not-ECT: a
+/// DualPI2 queue takes the former for its L queue, in both directions.
+#[test]
+fn packets_without_payload_are_ecn_capable_as_the_sender_says() {
+    for (ecn_control, forth, back) in [(true, 0, false), (false, 2, true)] {
+        let mut config = one_flow(Time::from_ms(40), 1);
+        for link in &mut config.links {
+            link.queue = AqmConfig::DualPi2(DualPi2Config { any_ect: true, ..DualPi2Config::default() });
+        }
+        config.flows[0].sender.ecn = true;
+        config.flows[0].sender.ecn_control = ecn_control;
+        config.flows[0].receiver.ecn = true;
+        let summary = run(&config).summary;
+        let classic =
+            |link: usize| summary.links[link].classes.as_ref().expect("two classes").classic.packets;
+        // SYN and the last ACK of the handshake; SYN-ACK and all ACKs.
+        assert_eq!((classic(0), classic(1) > 10), (forth, back), "{ecn_control}");
+        assert!(back || classic(1) == 0);
     }
 }
 

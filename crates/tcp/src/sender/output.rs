@@ -64,7 +64,7 @@ impl Sender {
             }
             // A full send buffer makes samples app-limited, a full receive window does not (as in Linux).
             let waits =
-                self.round_end == 0 || self.board.outstanding() >= self.config.receive_window_segments;
+                self.next_round() == 1 || self.board.outstanding() >= self.config.receive_window_segments;
             if let Some(rate) = self.rate.as_mut().filter(|_| !waits || self.board.nxt() >= self.supply.end) {
                 rate.mark_app_limited(in_flight);
             }
@@ -110,10 +110,14 @@ impl Sender {
 
     /// Repeats a segment. Returns which copy of it that is.
     fn retransmit(&mut self, now: Time, seq: u64) -> u8 {
-        self.forced.retransmit = false;
+        let probes = std::mem::take(&mut self.forced.retransmit) && self.timers.probes(seq);
         self.recovery.undo.on_copy(self.board.nxt());
         self.recovery.restarts |= self.board.in_flight() == 0;
-        self.board.on_retransmitted(seq, now);
+        if probes {
+            self.board.on_probed(now);
+        } else {
+            self.board.on_retransmitted(seq, now);
+        }
         self.report.stats.retransmits += 1;
         if seq == self.board.una() {
             self.restart_timer(now);

@@ -35,13 +35,15 @@ pub(super) struct Recovery {
     pub reordering: Reordering,
     pub frto: Frto,
     /// Timeouts since the cumulative ACK moved.
-    pub timeouts_in_row: u32,
+    pub timeouts_in_row: u16,
     /// Spurious retransmissions: DSACKs received.
     pub dsacks: u64,
     /// Those that count as delivered, but not in the rounds that laws count.
     pub copies_delivered: u64,
     /// A retransmission left with nothing in flight since the last ACK.
     pub restarts: bool,
+    /// Segments from where the next round begins to where the flight ends ([`lfn_law::ACK_FLIGHT`]).
+    pub flight_later: i32,
 }
 
 impl Sender {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use lfn_law::{
     Ack, Config, Control, LawSpec, Loss, LossKind, PlacedLaw, SlowStart, SlowStartKind, Window,
-    ACK_CWND_LIMITED, ACK_OPEN, ACK_PACED, ACK_ROUND_START,
+    ACK_CWND_LIMITED, ACK_FLIGHT, ACK_OPEN, ACK_PACED, ACK_ROUND_START,
 };
 use lfn_units::Time;
 
@@ -133,7 +133,7 @@ impl CongestionControl for LawControl {
         }
         if path.acked > self.round_end {
             self.round_end = path.next;
-            flags |= ACK_ROUND_START;
+            flags |= ACK_ROUND_START | ACK_FLIGHT;
         }
         let seen = Ack {
             now_ns: path.now.as_ns(),

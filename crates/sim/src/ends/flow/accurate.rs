@@ -51,7 +51,7 @@ impl Flow {
 
     /// The ends agreed on no feedback of marks, or the path erases them: data are not ECN-capable.
     pub fn give_up_ecn(&mut self) {
-        self.ecn = [Ecn::NotEct; 2];
+        self.ecn = [Ecn::NotEct; 3];
     }
 
     /// The ends did not agree on AccECN.
