@@ -157,7 +157,7 @@ def test_in_a_queue_for_l4s_the_fallback_changes_nothing(
 
 
 def test_it_is_prague_again_when_the_bottleneck_is_one_for_l4s(tmp_path: Path) -> None:
-    # At 20 s the Classic queue stops to be the bottleneck; rounds with marks are then seconds apart.
+    # At 20 s the Classic queue stops to be the bottleneck; then marks are seconds apart.
     scenario = Scenario.from_toml("""
         schema = 1
         duration = "60s"
