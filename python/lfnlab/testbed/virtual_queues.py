@@ -155,7 +155,7 @@ def _delays(waited: Sequence[tuple[int, int]]) -> dict[str, float | None]:
     # A bin is 1 us or a 64th of its delay wide.
     middles_us = ends_us - np.maximum(ends_us / 128, 0.5)
     mean_s = float(middles_us @ packets / up_to[-1]) * 1e-6
-    return {"mean_queue_s": mean_s} | {name: quantile(q) for name, q in QUANTILES.items()}
+    return {"mean_queue_s": mean_s, **{name: quantile(q) for name, q in QUANTILES.items()}}
 
 
 def _red(at: str, queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: float) -> str:

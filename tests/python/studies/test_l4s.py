@@ -33,7 +33,8 @@ def test_the_window_of_steady_is_nearer_to_the_formula() -> None:
 
 def test_the_page_of_other_paths_is_of_its_table() -> None:
     table, stamp = l4s_paths.STUDY.committed()
-    assert table.height == len(l4s_paths.LAWS) * len(l4s_paths.PLACES)
+    shorts = len(l4s_paths.SHORT_LAWS) * len(l4s_paths.SHORT_QUEUES) * len(l4s_paths.SHORT_CELLS)
+    assert table.height == len(l4s_paths.LAWS) * len(l4s_paths.PLACES) + shorts
     assert l4s_paths.STUDY.answer.read_text(encoding="utf-8") == l4s_paths.page(table, stamp)
 
 
