@@ -11,11 +11,16 @@
  * `steady` is our own, and forgets fewer marks. A mark in a round that had a reduction asks for another at its end, where
  * the others wait for the next mark; and alpha is a mean over 8 rounds, not 16, since it falls in rounds without marks. It
  * begins as `linux`, with the RTT of `additive`.
+ *
+ * With the parameter `fallback` it looks for a Classic bottleneck, one that marks as RFC 3168 says (RFC 9331 section 4.3,
+ * item 3), by the queue that marked packets waited in: in one for L4S they wait about 1 ms. In a Classic one marks and
+ * losses cut the window and let it grow as CUBIC's (RFC 9438), and the RTT is the real one. B. Briscoe and A. Ahmed, "TCP
+ * Prague Fall-back on Detection of a Classic ECN AQM", has the idea and the 2 ms; the rest is our own.
  */
 #ifndef LFN_PRAGUE_H
 #define LFN_PRAGUE_H
 
-#include "law.h"
+#include "cubic.h"
 
 #define PRAGUE_DRAFT 0u
 #define PRAGUE_LINUX 1u
@@ -29,6 +34,11 @@
 #define PRAGUE_DRAFT_ROUNDS 500u     /* D */
 #define PRAGUE_LINUX_ROUNDS 4u
 #define PRAGUE_MIN_CWND LAW_SEG(2)
+#define PRAGUE_DEEP_NS 2000000ULL /* a queue is deep if marked packets wait so long, */
+#define PRAGUE_DEEP_PACKETS 4u    /* and as long as so many of the flow's packets take to leave */
+#define PRAGUE_DEPTH_ONE (1u << 10)
+#define PRAGUE_DEPTH_SHIFT 3u     /* a mean over 8 rounds with marks */
+#define PRAGUE_SHALLOW (PRAGUE_DEPTH_ONE * 3 / 4)
 
 struct prague {
 	u64 sum_q24;      /* alpha/g: U of the draft */
@@ -44,6 +54,12 @@ struct prague {
 	u32 cwr;          /* no further reduction for marks */
 	u32 again;        /* steady: a mark came since */
 	u32 lost;         /* a loss has set ssthresh, and the window has not followed yet */
+	struct cubic_curve curve; /* while Classic */
+	u64 waited_ns;    /* fallback: sum of the queue delays at ACKs with marks in the round under way */
+	u32 waits;        /* of so many */
+	u32 depth_q10;    /* mean of these delays over what is deep, each at most 2 */
+	u32 fallback;
+	u32 classic;      /* the bottleneck marks as RFC 3168 */
 };
 
 /* As the module of the L4S team: alpha begins at 0, and independence of the RTT after 4 rounds. */
@@ -76,6 +92,7 @@ static inline void prague_init(void *state, const struct law_config *config, str
 	struct prague *s = state;
 
 	s->variant = config->variant;
+	s->fallback = config->parameters[0] != 0;
 	control->ssthresh = law_max(control->ssthresh, PRAGUE_MIN_CWND);
 	prague_pace(control, 0, config->mss_B, config->srtt_ns ? config->srtt_ns : 1000000);
 }
@@ -85,11 +102,41 @@ static inline u64 prague_virtual_ns(const struct prague *s, u64 srtt_ns)
 {
 	u32 after = prague_begins_low(s) ? PRAGUE_LINUX_ROUNDS : PRAGUE_DRAFT_ROUNDS;
 
-	if (!s->seen || s->rounds < after)
+	if (!s->seen || s->rounds < after || s->classic)
 		return srtt_ns;
 	if (s->variant == PRAGUE_ADDITIVE || s->variant == PRAGUE_STEADY)
 		return srtt_ns + PRAGUE_MORE_NS;
 	return law_max(srtt_ns, PRAGUE_TARGET_NS);
+}
+
+static inline void prague_see(struct prague *s, const struct law_ack *ack)
+{
+	if (!ack->ce || !ack->rtt_ns)
+		return;
+	s->waited_ns += ack->rtt_ns - law_min(ack->min_rtt_ns, ack->rtt_ns);
+	s->waits++;
+}
+
+/* At the end of a round with marks: whether the queue that they come from is deep. */
+static inline void prague_classify(struct prague *s, const struct law_ack *ack, const struct law_control *control)
+{
+	u64 packet_ns = ack->srtt_ns / law_max(control->cwnd >> 32, 1);
+	u64 deep_ns = law_max(PRAGUE_DEEP_NS, PRAGUE_DEEP_PACKETS * packet_ns);
+	u64 depth_q10;
+
+	if (!s->fallback || !s->waits)
+		return;
+	depth_q10 = law_min((s->waited_ns / s->waits << 10) / deep_ns, 2 * PRAGUE_DEPTH_ONE);
+	s->depth_q10 += ((u32)depth_q10 >> PRAGUE_DEPTH_SHIFT) - (s->depth_q10 >> PRAGUE_DEPTH_SHIFT);
+	s->waited_ns = 0;
+	s->waits = 0;
+	if (!s->classic && s->depth_q10 > PRAGUE_DEPTH_ONE) {
+		s->classic = 1;
+		s->curve.last_ns = ack->now_ns;
+		cubic_curve_end(&s->curve, control->cwnd, control->cwnd, LAW_LOSS_FAST);
+	} else if (s->depth_q10 < PRAGUE_SHALLOW) {
+		s->classic = 0;
+	}
 }
 
 /* Once a round, and not sooner than the virtual RTT: alpha follows the fraction of marked segments. */
@@ -99,6 +146,7 @@ static inline void prague_end_round(struct prague *s, const struct law_ack *ack,
 		return;
 	if (s->seen && s->delivered)
 		s->sum_q24 += ((s->marked << 24) / s->delivered) - prague_alpha_q24(s);
+	prague_classify(s, ack, control);
 	s->delivered = 0;
 	s->marked = 0;
 	s->round_end = ack->delivered + ack->inflight;
@@ -126,7 +174,12 @@ static inline void prague_cut(struct prague *s, const struct law_ack *ack, struc
 		s->sum_q24 = (u64)PRAGUE_ONE_Q24 << prague_g_shift(s);
 	alpha_q24 = s->seen ? prague_alpha_q24(s) : PRAGUE_ONE_Q24;
 	s->seen = 1;
-	control->cwnd -= (control->cwnd >> 25) * alpha_q24;
+	if (s->classic) {
+		cubic_curve_end(&s->curve, control->cwnd, control->cwnd * 17 / 20, LAW_LOSS_FAST);
+		control->cwnd = control->cwnd * 7 / 10;
+	} else {
+		control->cwnd -= (control->cwnd >> 25) * alpha_q24;
+	}
 	control->cwnd = law_max(control->cwnd, PRAGUE_MIN_CWND);
 	control->ssthresh = control->cwnd;
 	s->cwr = 1;
@@ -149,6 +202,10 @@ static inline void prague_grow(struct prague *s, const struct law_ack *ack, stru
 	}
 	if (ack->flags & LAW_ACK_LOSS)
 		return;
+	if (s->classic) {
+		cubic_curve_grow(&s->curve, CUBIC_ALPHA_RFC, ack->newly_delivered, ack, control);
+		return;
+	}
 	/* 1/M^2 of a segment a round (RFC 9331 section 4.3, item 4). */
 	ratio_q16 = (ack->srtt_ns << 16) / law_max(virtual_ns, 1);
 	law_add_per_rtt(control, (ratio_q16 * ratio_q16) >> 16, n);
@@ -165,6 +222,10 @@ static inline u32 prague_on_control(void *state, const struct law_ack *ack, cons
 	s->lost = 0;
 	s->delivered += ack->newly_delivered;
 	s->marked += law_min(ack->ce, ack->newly_delivered);
+	if (s->fallback)
+		prague_see(s, ack);
+	if (s->classic)
+		cubic_curve_on_sample(&s->curve, ack->now_ns, ack->flags);
 	prague_end_round(s, ack, control);
 	prague_cut(s, ack, control);
 	prague_grow(s, ack, control);
@@ -181,8 +242,12 @@ static inline void prague_on_loss(void *state, const struct law_loss *loss, stru
 
 	if (loss->kind == LAW_LOSS_ECN)
 		return;
-	if (s->cwr && s->variant != PRAGUE_LINUX)
+	if (s->classic) {
+		cubic_curve_end(&s->curve, control->cwnd, control->cwnd * 17 / 20, loss->kind);
+		w = control->cwnd * 7 / 10;
+	} else if (s->cwr && s->variant != PRAGUE_LINUX) {
 		w = law_muldiv(control->cwnd >> 16, PRAGUE_ONE_Q24, 2 * PRAGUE_ONE_Q24 - prague_alpha_q24(s)) << 16;
+	}
 	control->ssthresh = law_max(w, PRAGUE_MIN_CWND);
 	s->lost = 1;
 }
@@ -193,6 +258,8 @@ static inline void prague_on_undo(void *state, struct law_control *control)
 
 	(void)control;
 	s->lost = 0;
+	if (s->classic)
+		cubic_curve_undo(&s->curve);
 }
 
 static inline void prague_probe(const void *state, const struct law_control *control, u64 *out)
@@ -203,6 +270,8 @@ static inline void prague_probe(const void *state, const struct law_control *con
 	out[0] = prague_alpha_q24(s);
 	out[1] = s->rounds;
 	out[2] = s->cwr;
+	out[3] = s->depth_q10;
+	out[4] = s->classic;
 }
 
 LAW_CONTROL_OPS(prague, .on_undo = prague_on_undo, .probe = prague_probe);

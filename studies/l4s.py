@@ -65,6 +65,32 @@ RTTS = """\
 Where both have short RTTs, the draft's virtual RTT of 25 ms is longer than CUBIC's of 5 ms and
 15 ms in the queue, and RFC 9332's equations give it 36 % at 5 ms; `steady` pretends to 15 ms.
 """
+PICTURED = """\
+These commands draw one path:
+
+```toml file=l4s.toml
+schema = 1
+duration = "60s"
+warmup = "20s"
+[link]
+rate = "40Mbit/s"
+queue = { kind = "dualpi2", size = "1.25MB" }
+[[flow]]
+law = "prague"
+rtt = "20ms"
+[[flow]]
+law = "cubic"
+rtt = "20ms"
+start = "0.5s"
+```
+
+```sh
+lfn run l4s.toml --out l4s
+lfn plot l4s --figure l4s-delay --out l4s-delay.png
+```
+
+![Percentiles of the delay of both queues](figures/l4s-delay.png)
+"""
 ECHOED = "prague echo"
 SUBJECTS: dict[str, tuple[str, dict[str, Any]]] = {ECHOED: ("prague", {"accecn": "off"})}
 """Law and settings of what is no law alone."""
@@ -243,6 +269,7 @@ Median of the waiting time in ms beside the draft's flow; the target is 15.
 
 {grid(draft, "classic_p50_ms", 1)}
 
+{PICTURED}
 ## Utilization
 
 In percent, with the draft; at least {least * 100:.1f} in every run of either design:

@@ -2,12 +2,14 @@
 
 $ python -m studies.l4s_paths           run what build/l4s-paths has not yet; table and page
 
-One flow of Prague beside one other, both started in the first second. One seed.
+One flow of Prague beside one other, both started in the first second; and short flows beside a long
+one. One seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,15 @@ FAST_MBIT = (400, 1000)
 FAST_RTTS_MS = (10, 50, 200)
 RIVALS = ("cubic", "reno", "htcp-be", "bbr3", "prague")
 LAWS = ("prague", "prague:steady")
+SHORT_CELLS = ((4, 20), (40, 5), (40, 40), (400, 40), (400, 200), (2500, 20), (10000, 10))
+SHORTS, SHORT_SIZE = 60, "100kB"
+SHORT_QUEUES = {
+    "drop-tail": {"kind": "drop-tail"},
+    "FQ-CoDel": {"kind": "fq-codel"},
+    "DualPI2": {"kind": "dualpi2"},
+}
+SHORT_LAWS = {"cubic": "cubic", "prague": "prague:fallback"}
+"""Of all flows of a run, the long one and the short ones."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,8 @@ class Place:
     """More keys of the link."""
     own: dict[str, Any] = field(default_factory=dict)
     """More keys of Prague's flow."""
+    fallback: bool = False
+    """Whether Prague looks for a Classic queue."""
     marked: bool = False
     """Whether the rival has ECN."""
 
@@ -65,25 +78,34 @@ class Place:
             ),
             default_rtt=f"{self.rtt_ms}ms",
         )
+        if self.fallback:
+            law = f"{law}:fallback=1" if ":" in law else f"{law}:fallback"
         started = path.flow(law, start="uniform(0s, 1s)", **self.own)
-        return started.flow(self.rival, start="uniform(0s, 1s)", ecn=self.marked)
+        ecn = self.marked or self.rival == "prague"
+        return started.flow(self.rival, start="uniform(0s, 1s)", ecn=ecn)
 
 
-FOREIGN = (
-    Place("foreign", "one queue, CoDel that marks", queue="codel", marked=True),
-    Place("foreign", "a tunnel erases the marks", link={"bleach": True}),
-    Place(
-        "foreign",
-        "the same, without the option of AccECN",
-        link={"bleach": True},
-        own={"accecn": "counter"},
-    ),
-    Place(
-        "foreign",
-        "a policer lets 50 Mbit/s pass",
-        link={"policer": Policer(rate="50Mbit/s", burst="250kB")},
-    ),
-)
+CELLS = ((10, 20), (100, 40), (1000, 20))
+"""Of paths without L4S: Mbit/s and ms."""
+
+
+def foreign(rate: int, rtt: int) -> Iterator[Place]:
+    """Paths that do not know L4S, at one rate and RTT."""
+
+    def place(name: str, **keys: Any) -> Place:
+        return Place("foreign", f"{rate} Mbit/s × {rtt} ms: {name}", rate, rtt, **keys)
+
+    half = Policer(rate=f"{rate / 2}Mbit/s", burst=f"{max(rate * 2500, 30000)}B")
+    yield place("one queue, CoDel that marks", queue="codel", marked=True)
+    yield place("the same, with the fallback", queue="codel", marked=True, fallback=True)
+    yield place("a tunnel erases the marks", link={"bleach": True})
+    yield place(
+        "the same, without the option of AccECN", link={"bleach": True}, own={"accecn": "counter"}
+    )
+    yield place("a policer lets half pass", link={"policer": half})
+
+
+FOREIGN = tuple(place for cell in CELLS for place in foreign(*cell))
 PLACES = (
     *(
         Place("rates", f"{rate}x{rtt}", rate_mbit=rate, rtt_ms=rtt)
@@ -111,8 +133,72 @@ def run(names: Sequence[str], out: FilePath) -> pl.DataFrame:
         for law in names
         for place in PLACES
     ]
+    cases += [
+        Case(
+            crowded(law, queue, *cell),
+            {
+                "law": law,
+                "kind": "short",
+                "place": name,
+                "rate_mbit": cell[0],
+                "rtt_ms": cell[1],
+            },
+        )
+        for law in SHORT_LAWS
+        for name, queue in SHORT_QUEUES.items()
+        for cell in SHORT_CELLS
+    ]
     found = execute(cases, seeds=1, out=out, jobs=1, title="L4S paths")
-    return pl.DataFrame([row(run) for run in found.runs])
+    rows = [crowd(run) if run.factors["kind"] == "short" else row(run) for run in found.runs]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def crowded(law: str, queue: dict[str, Any], rate_mbit: int, rtt_ms: int) -> Scenario:
+    """A long flow, and short ones of its law that begin between 10 and 50 s."""
+    size = f"{max(rate_mbit * 125 * rtt_ms, 15140)}B"  # one BDP
+    path = Scenario(
+        duration="60s",
+        warmup="10s",
+        sample="off",
+        link=Link(rate=f"{rate_mbit}Mbit/s", queue=Queue(size=size, **queue)),
+        default_rtt=f"{rtt_ms}ms",
+    )
+    name = SHORT_LAWS[law]
+    long = path.flow(name, start="uniform(0s, 1s)")
+    return long.flow(name, size=SHORT_SIZE, start="uniform(10s, 50s)", count=SHORTS)
+
+
+def crowd(run: Run) -> dict[str, str | int | float | None]:
+    """Completion times of the short flows, goodput of the long one."""
+    shorts = run.summary["flows"][1:]
+    times_s = sorted(s if (s := flow["completion_s"]) is not None else math.inf for flow in shorts)
+    link = run.summary["links"][0]
+    return {
+        **run.factors,
+        "share": round(run.goodputs[0] / link["rate_bps"], 4),
+        "utilization": round(link["utilization"], 4),
+        "p99_ms": milliseconds(link["p99_queue_s"]),
+        "drops": link["drops"],
+        "marks": link["marks"],
+        "short_p50_ms": milliseconds(times_s[len(times_s) // 2]),
+        "short_p90_ms": milliseconds(times_s[len(times_s) * 9 // 10]),
+        "hash": run.summary["hash"],
+    }
+
+
+def shorts(table: pl.DataFrame) -> str:
+    """A line a path: median and 90th percentile of completion times, by law and queue."""
+    rows = table.filter(pl.col("kind") == "short")
+    lines = []
+    for rate, rtt in SHORT_CELLS:
+        cells = [f"{rate} Mbit/s × {rtt} ms"]
+        for law in SHORT_LAWS:
+            for name in SHORT_QUEUES:
+                [of] = rows.filter(rate_mbit=rate, rtt_ms=rtt, law=law, place=name).to_dicts()
+                cells.append(f"{of['short_p50_ms']:.0f} / {of['short_p90_ms']:.0f}")
+        lines.append(tuple(cells))
+    heads = ("path", *(f"{law}, {name}" for law in SHORT_LAWS for name in SHORT_QUEUES))
+    return chr(10).join(markdown(heads, lines))
 
 
 def row(run: Run) -> dict[str, str | int | float | None]:
@@ -222,16 +308,30 @@ forgets more marks. BBRv3 answers drops later than CUBIC does: its packets wait 
 
 ## Paths that do not know L4S
 
-100 Mbit/s × 40 ms, beside CUBIC; where there is no L4S queue the waiting time is that of the queue.
+Beside CUBIC; where there is no L4S queue the waiting time is that of the queue.
 
 {listed(table, "foreign", "path")}
 
 In one marking queue for all, Prague takes what CUBIC, which halves at a mark, gives up: RFC 9331
-section 4.3.1 tells of 25 to 1, and demands a detection of such queues, which Prague here does not
-have. Behind a tunnel that erases marks the option of AccECN shows the sender that no field arrives
-as it was sent. From then on it is a Classic flow in the Classic queue. By the counter alone it does
-not learn that: the queue of L4S fills until overload drops. A policer has no marks, and its drops
-make Prague a Reno.
+section 4.3.1 tells of 25 to 1, and demands a detection of such queues.
+[`fallback`](l4s-classic.md) is one. Behind a tunnel that erases marks the option of AccECN shows
+the sender that no field arrives as it was sent. From then on it is a Classic flow in the Classic
+queue. By the counter alone it does not learn that: the queue of L4S fills until overload drops. A
+policer has no marks, and its drops make Prague a Reno.
+
+## Short flows beside a long one
+
+{SHORTS} flows of {SHORT_SIZE} that begin between 10 and 50 s beside a long flow of their law, with
+room for one bandwidth-delay product. CUBIC is without ECN; Prague is `prague:fallback`. Completion
+times of the short flows in ms, median / 90th percentile:
+
+{shorts(table)}
+
+CUBIC's short flows take 1.4 to 1.8 times as long behind drop-tail as in FQ-CoDel; in DualPI2 they
+lie in between, for they share the Classic queue and its target of 15 ms. Prague's take in DualPI2
+what they take in FQ-CoDel from 400 Mbit/s on. At 4 and 40 Mbit/s their median is longer there
+than CUBIC's: a flow of Prague leaves slow start at its first mark, and in the queue of a long flow
+of Prague that comes soon.
 """
 
 

@@ -287,3 +287,33 @@ def test_bytes_of_each_second_are_counted_as_in_the_simulator() -> None:
     assert bins(0.0, 2.7) == [900, 1000]
     assert bins(0.0, 0.9) == []
     assert bed.delivered_in_seconds({"rows": [], "warm_bytes": 0}, 0.0, 0.0, 2.0) == [0, 0]
+
+
+MARKED = """
+schema = 1
+duration = "6s"
+warmup = "2s"
+[link]
+rate = "12Mbit/s"
+queue = { kind = "dualpi2", size = "375kB", any_ect = true }
+[[flow]]
+law = "dctcp"
+rtt = "30ms"
+ecn = true
+"""
+
+
+def test_a_law_that_needs_ecn_is_told_of_marks(tmp_path: Path) -> None:
+    # Only where the far end's law needs ECN, too; else ECT data fill the queue unanswered.
+    if os.geteuid() != 0:
+        pytest.skip("lfn kernel load needs root")
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(MARKED)
+    bed = [*LFN, "testbed", scenario, "--out", tmp_path / "out"]
+    load = [*LFN, "kernel", "load", "dctcp", "--for", *bed]
+    done = subprocess.run(load, capture_output=True, text=True, timeout=LIMIT_S)
+    link = Results.load(tmp_path / "out").runs[0].summary["links"][0]
+    assert link["marks"] > 10, done.stderr
+    assert link["marks"] < 0.5 * link["arrivals"]
+    assert link["drops"] == 0
+    assert link["p99_queue_s"] < 0.05

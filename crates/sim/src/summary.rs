@@ -311,8 +311,12 @@ pub struct ClassSummary {
     pub mean_queue_s: Option<f64>,
     /// Median of the waiting time, to 2 %.
     pub p50_queue_s: Option<f64>,
+    /// 90th percentile of the waiting time, to 2 %.
+    pub p90_queue_s: Option<f64>,
     /// 99th percentile of the waiting time, to 2 %.
     pub p99_queue_s: Option<f64>,
+    /// 99.9th percentile of the waiting time, to 2 %.
+    pub p999_queue_s: Option<f64>,
 }
 
 impl ClassesSummary {
@@ -336,7 +340,9 @@ impl ClassSummary {
             drops: *drops,
             mean_queue_s: delays.mean_s(),
             p50_queue_s: delays.quantile_s(0.5),
+            p90_queue_s: delays.quantile_s(0.9),
             p99_queue_s: delays.quantile_s(0.99),
+            p999_queue_s: delays.quantile_s(0.999),
         }
     }
 }

@@ -34,6 +34,7 @@ def advise(
     beside: str | None = None,
     packet: str | None = None,
     iperf3: Path | None = None,
+    queue: str | None = None,
     out: Out = Path("lfn-advice"),
     jobs: Jobs = None,
     json: Json = False,
@@ -46,6 +47,7 @@ def advise(
         lfn advise --rate 10Gbit/s --rtt 180ms --buffer 4MB --loss 1e-6 --bytes 1TB
         lfn advise --rate 1Gbit/s --rtt 40ms --buffer 0.5bdp --beside cubic
         lfn advise --iperf3 test.json --buffer 2MB
+        lfn advise --rate 100Mbit/s --rtt 40ms --queue dualpi2
 
     Args:
         rate: Bottleneck rate.
@@ -63,6 +65,9 @@ def advise(
         packet: IP packet size; default that of the file of iperf3, or 1500B.
         iperf3: A file of `iperf3 -J`, TCP. The answer is what limited it, the path that fits it,
             and remedies simulated there. Rate, RTT, buffer and loss that are given are not fitted.
+        queue: The bottleneck's queue marks: dualpi2 (L4S), or codel, fq-codel, pie, pi2, red with
+            Classic ECN. The answer is which sender may have ECN there, and which kind. Without
+            --buffer it has room for 250 ms.
         out: Results directory of all runs, for `lfn report`.
     """
     from lfnlab import advise as room
@@ -70,11 +75,20 @@ def advise(
     if flows is not None:
         room.check_flows(flows)
     if iperf3 is not None:
-        given = {"--bytes": bytes_, "--beside": beside, "--packet": packet}
+        given = {"--bytes": bytes_, "--beside": beside, "--packet": packet, "--queue": queue}
         for option, value in given.items():
             if value is not None:
                 raise UsageError(f"{option}: not with --iperf3; the file has the transfer")
         return _remedies(iperf3, rate, rtt, buffer, loss, flows, law, json)
+    if queue is not None:
+        senders = {"--bytes": bytes_, "--beside": beside, "--law": law, "--flows": flows}
+        for option in senders:
+            if senders[option] is not None:
+                raise UsageError(f"{option}: not with --queue, which compares senders of its own")
+        room.check_kind(queue)
+        return _marking(
+            _path(rate, rtt, buffer or _room(rate), loss, packet), queue, out, jobs, json
+        )
     path = _path(rate, rtt, buffer, loss, packet)
     with naming_options():
         path.check()
@@ -117,6 +131,32 @@ def _path(
     assert rtt is not None
     assert buffer is not None
     return room.Path(rate, rtt, buffer, 0.0 if loss is None else loss, packet or "1500B")
+
+
+def _room(rate: str | None) -> str | None:
+    """The room of a queue for 250 ms at this rate."""
+    from lfnlab.advise.marks import LEAST_BYTES, ROOM_S
+    from lfnlab.scenario.quantity import BITS_PER_S, parse
+
+    if rate is None:
+        return None
+    try:
+        return f"{max(LEAST_BYTES, round(parse(rate, BITS_PER_S) * ROOM_S / 8))}B"
+    except UsageError as error:
+        raise UsageError(f"--rate: {error}") from None
+
+
+def _marking(path: room.Path, queue: str, out: Path, jobs: int | None, json: bool) -> int:
+    """The senders over a queue that marks."""
+    from lfnlab import advise as room
+
+    with naming_options(), bar() as progress:
+        found = room.marking(path, queue, out=out, jobs=jobs, progress=progress)
+    if json:
+        print_json(room.marking_json(found))
+    else:
+        say(*room.marking_lines(found), f"Runs: {out}; lfn report {out} shows them.", sep="\n")
+    return OK
 
 
 def _remedies(

@@ -16,6 +16,7 @@ from lfnlab.figures import plot
 from lfnlab.figures.columns import bounds, scaled
 from lfnlab.figures.drawing import Drawing
 from lfnlab.figures.looks import beside
+from lfnlab.figures.percentiles import Percentiles
 from lfnlab.figures.shapes import means
 from lfnlab.figures.style import PRESETS, Style, applied, finish
 from lfnlab.results.cases import Rows
@@ -178,7 +179,7 @@ class OneRun:
         return figure, "; ".join(filter(None, [says, untold]))
 
 
-FIGURES: dict[str, Means | Traces | OneRun] = {
+FIGURES: dict[str, Means | Traces | OneRun | Percentiles] = {
     "goodput": Means("Goodput of the flows of a law", "goodput", "goodput_bps", "bit/s"),
     "cov": Means(
         "Coefficient of variation of goodput: lower is steadier",
@@ -246,6 +247,7 @@ FIGURES: dict[str, Means | Traces | OneRun] = {
         "s",
         of_links=True,
     ),
+    "l4s-delay": Percentiles("Delay of the L4S and of the Classic queue by percentile"),
     "queue": Traces("Queues", "queue (packets)", plot.queue_series, "queues"),
     "cwnd": Traces("Congestion windows", "congestion window (segments)", plot.cwnd_series, "flows"),
     "rate": Traces(
@@ -294,14 +296,19 @@ def draw(
     if results.groups and not isinstance(entry, Means):
         means_of = [other for other in FIGURES if isinstance(FIGURES[other], Means)]
         raise UsageError(
-            f"--by: figure {name} shows samples over time, no groups; "
-            f"allowed: {', '.join(means_of)}"
+            f"--by: figure {name} shows no groups of flows; allowed: {', '.join(means_of)}"
         )
     some = plot.some(plot.first_seed(results), MOST_TRACED) if run is None else [run]
+    if run is not None and isinstance(entry, Percentiles):
+        results = replace(results, runs=some)
     with applied(style):
         made = entry.draw(results, some)
     if made is None:
-        why = "no flows, too few flows, or no values" if isinstance(entry, Means) else "no samples"
+        why = "no samples"
+        if isinstance(entry, Means):
+            why = "no flows, too few flows, or no values"
+        elif isinstance(entry, Percentiles):
+            why = "no queue of the kind dualpi2"
         raise UsageError(f"figure {name}: these runs have {why} to draw it from")
     figure, more = made
     with applied(style), plot.house_style():

@@ -109,8 +109,12 @@ class ClassSummary(TypedDict):
     """Mean waiting time; null if no packet left."""
     p50_queue_s: float | None
     """Median of the waiting time, to 2 %."""
+    p90_queue_s: float | None
+    """90th percentile of the waiting time, to 2 %."""
     p99_queue_s: float | None
     """99th percentile of the waiting time, to 2 %."""
+    p999_queue_s: float | None
+    """99.9th percentile of the waiting time, to 2 %."""
 
 
 class ClassesSummary(TypedDict):

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lfnlab import _core
@@ -189,9 +190,15 @@ def apart(file: int, work: Callable[[], object]) -> None:
     threading.Thread(target=attempt, daemon=True).start()
 
 
+_LISTENERS = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+"""The law of this namespace's listeners."""
+
+
 def take(plan: Plan, this: _core.TestbedEnd, file: int, *, is_far: bool) -> list[socket.socket]:
     """Accept flows; returns the sockets, which must stay open."""
     takers: list[Callable[[], None]] = []
+    if is_far and plan["answering_law"]:
+        _LISTENERS.write_text(plan["answering_law"], encoding="ascii")
     if (background := plan["background"]) is not None:
         for port, size in ((SHORT_PORT, "short"), (LONG_PORT, "long")):
             takers.append(partial(this.take_tcp, port, background[f"{size}_window_bytes"]))

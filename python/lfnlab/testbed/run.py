@@ -148,9 +148,17 @@ def _plan(scenario: Scenario, file: str, program: str) -> dict[str, Any]:
     for number, flow in enumerate(plan["flows"]):
         flow["kernel_law"] = None if flow["udt"] else kernel_law(flow["law"])
         flow["near_port"], flow["far_port"] = testbed_ends.ports(number, program)
+    # A SYN of such a law is ECT, and Linux answers it with ECN only where its own law needs ECN.
+    marked = (flow for flow in plan["flows"] if not flow["udt"] and _needs_ecn(flow["law"]))
+    plan["answering_law"] = next((flow["kernel_law"] for flow in marked), None)
     if plan["background"]:
         plan["background"]["kernel_law"] = kernel_law(plan["background"]["law"])
     return plan
+
+
+def _needs_ecn(law: str) -> bool:
+    info = known(law.partition(":")[0])
+    return info is not None and info.family == "ecn"
 
 
 def _measure(

@@ -138,10 +138,13 @@ def counted(text: str) -> dict[int, dict[str, Any]]:
     return found
 
 
+QUANTILES = {"p50_queue_s": 0.5, "p90_queue_s": 0.9, "p99_queue_s": 0.99, "p999_queue_s": 0.999}
+
+
 def _delays(waited: Sequence[tuple[int, int]]) -> dict[str, float | None]:
     """Mean and quantiles in s of bins, each its end in us and its packets."""
     if not waited:
-        return dict.fromkeys(("mean_queue_s", "p50_queue_s", "p99_queue_s"))
+        return dict.fromkeys(("mean_queue_s", *QUANTILES))
     ends_us, packets = (np.array(column, dtype=np.int64) for column in zip(*waited, strict=True))
     up_to = np.cumsum(packets)
 
@@ -152,7 +155,7 @@ def _delays(waited: Sequence[tuple[int, int]]) -> dict[str, float | None]:
     # A bin is 1 us or a 64th of its delay wide.
     middles_us = ends_us - np.maximum(ends_us / 128, 0.5)
     mean_s = float(middles_us @ packets / up_to[-1]) * 1e-6
-    return {"mean_queue_s": mean_s, "p50_queue_s": quantile(0.5), "p99_queue_s": quantile(0.99)}
+    return {"mean_queue_s": mean_s, **{name: quantile(q) for name, q in QUANTILES.items()}}
 
 
 def _red(at: str, queue: Mapping[str, Any], packets: int, wire_bytes: int, rate_bps: float) -> str:

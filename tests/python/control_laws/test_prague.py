@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,6 +116,78 @@ def test_without_accecn_marks_come_back_as_echoes(tmp_path: Path) -> None:
     by_echo = run(path(DUAL, duration="9s").flow("prague", accecn="off"), tmp_path).summary
     assert "marks" not in by_echo["flows"][0]
     assert by_echo["links"][0]["classes"]["l4s"]["marks"] > 10
+
+
+def classic_part(found: Run, from_s: float = 0.0, to_s: float = 1e9) -> float:
+    """The part of the samples in which the first flow answers as CUBIC."""
+    probes = found.table("probes").filter(flow=0, probe=4)
+    values = probes.filter(probes["t_s"].is_between(from_s, to_s))["value"].to_list()
+    return sum(values) / len(values)
+
+
+@pytest.mark.parametrize("law", ["prague:fallback", "prague:steady:fallback=1"])
+@pytest.mark.parametrize("kind", ["codel", "pie"])
+def test_in_a_classic_queue_the_fallback_shares(kind: str, law: str, tmp_path: Path) -> None:
+    def share(name: str) -> tuple[Run, float]:
+        queue = Queue(kind=kind, size="1.25MB", ecn=True)  # type: ignore[arg-type]
+        scenario = replace(path(queue), sample="100ms").flow(name).flow("cubic", ecn=True)
+        found = run(scenario, tmp_path)
+        own, other = found.goodputs
+        return found, own / (own + other)
+
+    found, shared = share(law)
+    assert 0.4 < shared < 0.6
+    assert classic_part(found, 20) == 1
+    assert share("prague")[1] > 0.85
+
+
+@pytest.mark.parametrize("rate", ["4Mbit/s", "40Mbit/s", "200Mbit/s"])
+@pytest.mark.parametrize("rival", ["", "cubic"])
+def test_in_a_queue_for_l4s_the_fallback_changes_nothing(
+    rival: str, rate: str, tmp_path: Path
+) -> None:
+    hashes = set()
+    for law in ("prague", "prague:fallback"):
+        scenario = replace(path(DUAL, rate=rate, duration="30s"), sample="100ms").flow(law)
+        found = run(scenario.flow(rival) if rival else scenario, tmp_path)
+        hashes.add(tuple(found.goodputs))
+        if law != "prague":
+            assert classic_part(found) == 0
+    assert len(hashes) == 1
+
+
+def test_it_is_prague_again_when_the_bottleneck_is_one_for_l4s(tmp_path: Path) -> None:
+    # At 20 s the Classic queue stops to be the bottleneck; then marks are seconds apart.
+    scenario = Scenario.from_toml("""
+        schema = 1
+        duration = "60s"
+        sample = "100ms"
+        [[links]]
+        name = "old"
+        from = "a"
+        to = "b"
+        rate = "40Mbit/s"
+        delay = "5ms"
+        queue = { kind = "codel", ecn = true, size = "1MB" }
+        [[links]]
+        name = "new"
+        from = "b"
+        to = "c"
+        rate = "60Mbit/s"
+        delay = "5ms"
+        queue = { kind = "dualpi2", size = "1MB" }
+        [[flow]]
+        law = "prague:fallback"
+        from = "a"
+        to = "c"
+        [[schedule]]
+        at = "20s"
+        link = "old"
+        rate = "1Gbit/s"
+        """)
+    found = run(scenario, tmp_path)
+    assert classic_part(found, 10, 20) == 1
+    assert classic_part(found, 45, 60) == 0
 
 
 def test_ect1_needs_ecn(tmp_path: Path) -> None:

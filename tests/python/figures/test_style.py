@@ -219,7 +219,7 @@ def test_a_named_figure_has_the_rows_and_results_that_are_asked_for(
     said = lfn.refuses("plot", three.root, "--figure", "goodput", "--panel", "law")
     assert 'panels: "law"; this figure has no factor but its series' in said
     said = lfn.refuses("plot", three.root, "--figure", "cwnd", "--by", "rtt")
-    assert "--by: figure cwnd shows samples over time, no groups; allowed: goodput" in said
+    assert "--by: figure cwnd shows no groups of flows; allowed: goodput" in said
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from studies import l4s_fast, l4s_paths
+from studies import l4s_classic, l4s_fast, l4s_paths
 from studies.l4s import RATES_MBIT, RTTS_MS, SEEDS, STUDY, fair_cells, page, with_causes
 
 
@@ -33,7 +33,8 @@ def test_the_window_of_steady_is_nearer_to_the_formula() -> None:
 
 def test_the_page_of_other_paths_is_of_its_table() -> None:
     table, stamp = l4s_paths.STUDY.committed()
-    assert table.height == len(l4s_paths.LAWS) * len(l4s_paths.PLACES)
+    shorts = len(l4s_paths.SHORT_LAWS) * len(l4s_paths.SHORT_QUEUES) * len(l4s_paths.SHORT_CELLS)
+    assert table.height == len(l4s_paths.LAWS) * len(l4s_paths.PLACES) + shorts
     assert l4s_paths.STUDY.answer.read_text(encoding="utf-8") == l4s_paths.page(table, stamp)
 
 
@@ -54,3 +55,15 @@ def test_the_page_of_fast_paths_is_that_of_its_table() -> None:
     for _, rate, rtt in l4s_fast.VARIED:
         [cell] = steady.filter(rate_mbit=rate, rtt_ms=rtt).to_dicts()
         assert cell["utilization"] < 0.95 or not 0.4 <= cell["share"] <= 0.6, (rate, rtt)
+
+
+def test_the_page_of_classic_queues_is_that_of_its_table() -> None:
+    table, stamp = l4s_classic.STUDY.committed()
+    assert l4s_classic.STUDY.answer.read_text(encoding="utf-8") == l4s_classic.page(table, stamp)
+    beside = table.filter(pl.col("queue").is_in([*l4s_classic.CLASSIC]))
+    plain, fallback = (
+        beside.filter(law=law)["share"].is_between(0.4, 0.6).sum() for law in l4s_classic.STUDY.laws
+    )
+    assert plain < 4
+    assert fallback > 40
+    assert table.filter(queue=l4s_classic.DUAL, jitter_ms=0)["classic"].max() == 0
