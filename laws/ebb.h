@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* EBB: CUBIC of RFC 9438 that asks of each loss whether a queue was there. The RTT that the sender knows when it finds
- * a loss is that of the packet behind the lost one: the queue that dropped it delayed this one, too.
+/* EBB: CUBIC of RFC 9438 that asks of each loss whether a queue was there. The RTTs that the sender knows when it finds
+ * a loss are those of the packets before and behind the lost one: the queue that dropped it delayed these, too.
  *
  *   A loss without a queue is no sign of congestion: it keeps the window and the curve. Any other costs what it costs
- *   CUBIC. The queue is low below EBB_GATE, and below half of the longest one in a shallow buffer.
- *   With less than half of the window in flight much was lost at once, as in an outage: a congestion.
+ *   CUBIC. The queue is the longest one lately, of which each sample forgets an eighth. It is low below EBB_GATE, and below
+ *   half of the longest one in a shallow buffer.
  *   In a shallow buffer losses of the first EBB_SETTLE round trips after a cut belong to what was cut for: the sender's
  *   own bursts overflow it.
  *   A flow that loses too much without a queue is blind: its path drops without one. It is CUBIC until a loss comes with
@@ -19,6 +19,7 @@
 
 #define EBB_GATE_US 4000u
 #define EBB_LEAST_US (EBB_GATE_US / 8) /* of a queue that is high */
+#define EBB_RECENT 8u /* part of the queue that a sample forgets */
 #define EBB_RATE 64u
 #define EBB_SETTLE 8u
 #define EBB_FEW 8u   /* lost segments besides are too many if they are more than this, */
@@ -27,13 +28,14 @@
 
 struct ebb {
 	struct cubic_curve curve;
-	u32 cut_ms;  /* the last congestion, modulo 2^32; 0: none yet */
-	u16 deep_us; /* the longest queue so far that two samples in a row saw, at most 65 ms */
-	u16 queue_us; /* of the newest sample */
-	u16 lost;    /* a lost segment fills it by EBB_RATE, a delivered one empties it by 1 */
+	u32 cut_ms;    /* the last congestion, modulo 2^32; 0: none yet */
+	u16 deep_us;   /* the longest queue so far that two samples in a row saw, at most 65 ms */
+	u16 queue_us;  /* of the newest sample */
+	u16 recent_us; /* the longest one lately */
+	u16 lost;      /* a lost segment fills it by EBB_RATE, a delivered one empties it by 1 */
 	u8 blind;
-	u8 held;     /* the loss of the episode under way */
-	u8 pad[4];
+	u8 held;       /* the loss of the episode under way */
+	u8 pad[2];
 };
 
 static inline void ebb_init(void *state, const struct law_config *config, struct law_control *control)
@@ -52,7 +54,9 @@ static inline u16 ebb_queue_us(u64 rtt_ns, u64 min_rtt_ns)
 
 static inline int ebb_is_low(const struct ebb *s, u64 rtt_ns, u64 min_rtt_ns)
 {
-	return rtt_ns && ebb_queue_us(rtt_ns, min_rtt_ns) < law_clamp(s->deep_us / 2, EBB_LEAST_US, EBB_GATE_US);
+	u64 queue_us = law_max(ebb_queue_us(rtt_ns, min_rtt_ns), s->recent_us);
+
+	return rtt_ns && queue_us < law_clamp(s->deep_us / 2, EBB_LEAST_US, EBB_GATE_US);
 }
 
 /* The fill of the bucket that a window of w may have. */
@@ -68,6 +72,7 @@ static inline void ebb_on_sample(void *state, const struct law_ack *ack, struct 
 		u16 queue_us = ebb_queue_us(ack->rtt_ns, ack->min_rtt_ns);
 
 		s->deep_us = (u16)law_max(s->deep_us, law_min(s->queue_us, queue_us));
+		s->recent_us = (u16)law_max(queue_us, s->recent_us - s->recent_us / EBB_RECENT);
 		s->queue_us = queue_us;
 	}
 	cubic_curve_on_sample(&s->curve, ack->now_ns, ack->flags);
@@ -99,7 +104,7 @@ static inline void ebb_on_loss(void *state, const struct law_loss *loss, struct 
 
 	if (!low)
 		s->blind = 0;
-	s->held = low && settled && !s->blind && !many && w >= control->ssthresh && LAW_SEG(loss->inflight) >= w / 2;
+	s->held = low && settled && !s->blind && !many && w >= control->ssthresh;
 	if (!s->held) {
 		s->blind |= low && many;
 		control->ssthresh = ebb_cut(s, w, loss->now_ns, loss->kind);
@@ -141,7 +146,7 @@ static inline void ebb_probe(const void *state, const struct law_control *contro
 	out[1] = s->deep_us;
 	out[2] = s->lost;
 	out[3] = s->blind;
-	out[4] = s->queue_us;
+	out[4] = s->recent_us;
 }
 
 LAW_OPS(ebb, .on_sample = ebb_on_sample, .on_open = ebb_on_open, .on_undo = ebb_on_undo, .probe = ebb_probe);

@@ -1,119 +1,168 @@
 """The trial: the law and its rivals beside CUBIC on held-out paths.
 
-The table has a row a law and path: the axes on which the law is worse than CUBIC, by its interval
-and by the margins of the search, its gains with random loss, and its shares beside Reno and CUBIC.
+The table has a row a set, path and law: the mean over the seeds of each axis, and the axes on which
+the law is worse than CUBIC by the interval of its differences seed by seed. :func:`beyond` and
+:func:`gains` read the rest from it.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
-from lfnlab.judge import Score, scores
-from studies.law.paths import held_out
-from studies.law.search import LOSSY, OBJECTIVE, worth
+from lfnlab.judge import Axis, Score, read, scores
+from lfnlab.judge.probing import probes
+from studies.law.paths import held_out, long_fat
+from studies.law.search import LOSSY, OBJECTIVE, best, is_worse, margin
 
 if TYPE_CHECKING:
     from lfnlab.scenario.builder import Scenario
 
 REFERENCE = "cubic"
-FIXED = ("ebb", "abba")
-CHUNK = 20
-"""Paths that are run together, with all laws."""
+AGAIN = "cubic, other seeds"
+"""CUBIC in the place of a law: what the verdicts say of no difference at all."""
+TUNED = ("cubic", "htcp", "htcp-be", "htcp-be:hold")
+"""Families of the search whose best point of ten trials is a rival."""
+FIXED = ("abba", "bbr3")
+"""Rivals without parameters."""
+COMPARED = 1 + len(TUNED) + len(FIXED)
+"""Laws that the trial compares with CUBIC, for Bonferroni's correction; AGAIN is none."""
+SETS: Mapping[str, Callable[[int], dict[str, Scenario]]] = {"mixed": held_out, "fat": long_fat}
+AXES: Mapping[str, Axis] = {
+    axis.name: axis for probe in probes(read(OBJECTIVE)) for axis in probe.axes
+}
+CHUNK = 5
+"""Paths that are run together, with all laws; the table is written after each."""
 
 
 def judge(
-    laws: Sequence[str], store: Path, seeds: int, first: int, count: int, jobs: int | None
+    laws: Sequence[str],
+    chosen: str,
+    numbers: Sequence[int],
+    seeds: int,
+    store: Path,
+    table: Path,
+    jobs: int | None,
+    most_bps: float = math.inf,
 ) -> pl.DataFrame:
-    """The rows of laws by path, for ``count`` held-out paths from the number ``first`` on."""
-    paths = held_out(first + count)
-    names = sorted(paths)[first:]
-    rows = []
+    """Adds the rows of laws on the paths with these numbers of a set to the table.
+
+    Paths above ``most_bps`` are left out: their runs cost most.
+    """
+    paths = SETS[chosen](max(numbers) + 1)
+    names = [sorted(paths)[number] for number in numbers]
+    names = [name for name in names if _rate_bps(paths[name]) <= most_bps]
+    rows = pl.read_csv(table) if table.exists() else pl.DataFrame()
     for at in range(0, len(names), CHUNK):
-        chosen = {name: paths[name] for name in names[at : at + CHUNK]}
-        found = scores(
-            [REFERENCE, *laws], paths=chosen, objective=OBJECTIVE, seeds=seeds, out=store, jobs=jobs
-        )
-        for score in found[1:]:
-            rows += _rows(score, found[0], chosen, len(laws))
-    return pl.DataFrame(rows)
+        part = {name: paths[name] for name in names[at : at + CHUNK]}
+        found = _scores([REFERENCE, *laws], part, seeds, store, jobs)
+        made = [_row(score, found[0], chosen, name) for score in found for name in part]
+        rows = _merged(rows, pl.DataFrame(made, infer_schema_length=None))
+        rows.write_csv(table)
+    return rows
 
 
-def _rows(
-    law: Score, cubic: Score, paths: Mapping[str, Scenario], laws: int
-) -> list[dict[str, Any]]:
-    """A row a path; intervals are at 95 %, corrected for the number of laws (Bonferroni)."""
-    said: dict[str, list[str]] = {name: [] for name in paths}
-    for row in law.compare(cubic, confidence=1.0 - 0.05 / laws).by_path:
-        if row.said == "worse":
-            said[row.path].append(row.axis.name)
-    beyond: dict[str, list[str]] = {name: [] for name in paths}
-    for text in worth(law, cubic).worse:
-        path, axis = text.rsplit(": ", 1)
-        beyond[path].append(axis)
-    return [_row(law, cubic, name, said[name], beyond[name]) for name in sorted(paths)]
+def _rate_bps(path: Scenario) -> float:
+    assert path.link is not None
+    assert path.link.rate is not None
+    return float(path.link.rate.removesuffix("bit/s"))
 
 
-def _row(
-    law: Score, cubic: Score, path: str, worse: Sequence[str], beyond: Sequence[str]
-) -> dict[str, Any]:
-    gains = [_ratio(law.on(axis, path).mean, cubic.on(axis, path).mean) for axis in LOSSY]
-    by = {name: law.on(name, path).mean for name in ("share-reno", "share-cubic")}
+def _scores(
+    laws: Sequence[str], paths: Mapping[str, Scenario], seeds: int, store: Path, jobs: int | None
+) -> list[Score]:
+    """Scores of laws by name; AGAIN is CUBIC with as many seeds more, counted as the first."""
+
+    def made(names: Sequence[str], chosen: Sequence[int]) -> list[Score]:
+        return scores(names, paths=paths, objective=OBJECTIVE, seeds=chosen, out=store, jobs=jobs)
+
+    named = [law for law in laws if law != AGAIN]
+    found = made(named, range(1, seeds + 1))
+    if AGAIN in laws:
+        (other,) = made([REFERENCE], range(seeds + 1, 2 * seeds + 1))
+        values = {
+            (axis, path, seed - seeds): value for (axis, path, seed), value in other.values.items()
+        }
+        found.append(replace(other, law=AGAIN, seeds=found[0].seeds, values=values))
+    return found
+
+
+def _row(law: Score, cubic: Score, chosen: str, path: str) -> dict[str, Any]:
+    """Means by axis, and what is worse by an interval at 95 %, corrected for COMPARED laws."""
+    compared = [
+        row
+        for row in law.compare(cubic, confidence=1 - 0.05 / COMPARED).by_path
+        if row.path == path
+    ]
+    decided = [
+        row
+        for row in compared
+        if row.said == "equal"
+        or row.worse.half < margin(row.axis.name, cubic.on(row.axis.name, path).mean)
+    ]
     return {
-        "law": law.law,
+        "set": chosen,
         "path": path,
-        "worse": " ".join(worse),
-        "beyond": " ".join(beyond),
-        **{f"gain {axis.split('-', 1)[1]}": gain for axis, gain in zip(LOSSY, gains, strict=True)},
-        **{name: _known(value) for name, value in by.items()},
-        **{f"{name} of cubic": _known(cubic.on(name, path).mean) for name in by},
+        "law": law.law,
+        "seeds": len(law.seeds),
+        "worse": " ".join(row.axis.name for row in compared if row.said == "worse"),
+        "pairs": sum(row.said != "no value" for row in compared),
+        "decided": len(decided),
+        **{name: _rounded(law.on(name, path).mean) for name in AXES},
     }
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 4)
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else float(f"{value:.5g}")
 
 
-def _ratio(own: float, its: float) -> float | None:
-    if math.isnan(own) or math.isnan(its):
-        return None
-    return round(max(own, 1e-6) / max(its, 1e-6), 4)
+def _merged(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """Rows of both; those of the new table stand for others of their set, path and law."""
+    keys = ["set", "path", "law"]
+    both = pl.concat([old, new], how="vertical_relaxed") if old.height else new
+    return both.unique(keys, keep="last").sort(keys)
 
 
-def summary(table: pl.DataFrame) -> pl.DataFrame:
-    """A row a law: parts of the paths and the median gain."""
-    gains = [name for name in table.columns if name.startswith("gain ")]
-    rows = []
-    for law in dict.fromkeys(table["law"]):
-        own = table.filter(pl.col("law") == law)
-        values = own.select(gains).to_numpy().ravel().astype(float)
-        rows.append(
-            {
-                "law": law,
-                "paths": len(own),
-                "no axis worse by its interval": _none(own["worse"]),
-                "no axis worse by its margin": _none(own["beyond"]),
-                "median gain": float(np.nanmedian(values)),
-                "fair beside reno": _inside(own["share-reno"]),
-                "fair beside cubic": _inside(own["share-cubic"]),
-                "cubic beside reno": _inside(own["share-reno of cubic"]),
-                "cubic beside cubic": _inside(own["share-cubic of cubic"]),
-            }
-        )
-    return pl.DataFrame(rows)
+def beyond(own: Mapping[str, Any], its: Mapping[str, Any]) -> list[str]:
+    """Axes on which a row is worse than CUBIC's row by more than the margin of the search."""
+    return [
+        name
+        for name, axis in AXES.items()
+        if own[name] is not None and its[name] is not None and is_worse(axis, own[name], its[name])
+    ]
 
 
-def _none(names: pl.Series) -> float:
-    """Part of the paths without a name."""
-    return sum(not name for name in names.to_list()) / len(names)
+def gains(own: Mapping[str, Any], its: Mapping[str, Any]) -> list[float]:
+    """Goodput over CUBIC's at the random losses of LOSSY."""
+    return [
+        max(own[axis], 1e-6) / max(its[axis], 1e-6)
+        for axis in LOSSY
+        if own[axis] is not None and its[axis] is not None
+    ]
 
 
-def _inside(shares: pl.Series) -> float:
-    """Part of the paths on which a share is 40 to 60 %."""
-    known = shares.drop_nulls().to_list()
-    return float(sum(0.4 <= share <= 0.6 for share in known) / len(known))
+def pairs(
+    table: pl.DataFrame, law: str, chosen: str
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The rows of a law on a set, each with CUBIC's row of the path."""
+    rows = {
+        (row["path"], row["law"]): row
+        for row in table.iter_rows(named=True)
+        if row["set"] == chosen
+    }
+    return [(row, rows[path, REFERENCE]) for (path, name), row in rows.items() if name == law]
+
+
+def named(text: str, points: Path) -> list[str]:
+    """Laws of a text with commas; ``rivals`` stands for the tuned points and the fixed laws."""
+    if text != "rivals":
+        return text.split(",")
+    lines = points.read_text(encoding="utf-8").splitlines()
+    found = best([json.loads(line) for line in lines])
+    return [*(str(found[family]["law"]) for family in TUNED), *FIXED, AGAIN]

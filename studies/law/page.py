@@ -1,22 +1,22 @@
-"""The page of the study: docs/ebb.md and its figure, from the committed tables."""
+"""The page of the study: docs/ebb.md and its figures, from the committed tables."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from lfnlab.analysis.table import markdown
 from lfnlab.figures.looks import looks
 from lfnlab.figures.plot import house_style
 from lfnlab.figures.small import for_page
-from studies.law import judge, search
+from studies.law import judge, search, tables
 from studies.study import FIGURES, ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "ebb.md"
@@ -31,30 +31,75 @@ LAWS = {
     "d: all": "bbr",
 }
 """Of each family the law whose colour it has."""
-SHOWN = 10
-"""Attacked paths in the page's table."""
+TICKS = (0.5, 1, 2, 5, 10, 20, 50)
+"""Of the axis of gains; what is beyond is drawn at its ends."""
 
 
-def write(trials: Path, trial: Path, attacks: Path) -> None:
-    """Writes page and figure."""
-    points = [json.loads(line) for line in trials.read_text(encoding="utf-8").splitlines()]
+def write(folder: Path) -> None:
+    """Writes page and figures from the tables of a folder."""
+    points, trial = _points(folder), _trial(folder)
     (FIGURES / "ebb-search.png").write_bytes(for_page(draw(points)))
-    table = pl.read_csv(trial)
+    (FIGURES / "ebb-gains.png").write_bytes(for_page(gains(trial, _names(points))))
+    PAGE.write_text(page(folder), encoding="utf-8")
+
+
+def page(folder: Path) -> str:
+    """The page with the tables of a folder."""
+    points, trial = _points(folder), _trial(folder)
+    found = json.loads((folder / "law_attack.json").read_text(encoding="utf-8"))
+    parts = {
+        "search": tables.searched(points),
+        "trial": [
+            *tables.trial(trial, _names(points)),
+            "",
+            tables.thin(trial),
+            tables.decided(trial),
+        ],
+        "axes": tables.axes(trial),
+        "attack": tables.attacks(found),
+        "kinds": tables.kinds(found),
+        "worst": tables.worst(found),
+        "linux": tables.on_linux(pl.read_csv(folder / "law_linux.csv")),
+        "account": tables.account(pl.read_csv(folder / "law_cpu.csv")),
+    }
     text = PAGE.read_text(encoding="utf-8")
-    text = _filled(text, "search", _search(points))
-    text = _filled(text, "trial", _trial(table))
-    hurt = json.loads(attacks.read_text(encoding="utf-8"))
-    PAGE.write_text(_filled(text, "attack", _attacks(hurt)), encoding="utf-8")
+    for part, made in parts.items():
+        text = _filled(text, part, list(made))
+    return text
+
+
+def _points(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "law_search.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _trial(folder: Path) -> pl.DataFrame:
+    return pl.read_csv(folder / "law_judge.csv", infer_schema_length=None)
+
+
+def _names(points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """How the page calls each law of the trial, in its order."""
+    best = search.best(points)
+    tuned = {str(best[family]["law"]): f"`{family}`, tuned" for family in judge.TUNED}
+    fixed = {law: f"`{law}`" for law in judge.FIXED}
+    return {
+        "ebb": "`ebb`",
+        judge.REFERENCE: "`cubic`",
+        **tuned,
+        **fixed,
+        judge.AGAIN: "`cubic`, other seeds",
+    }
 
 
 def _filled(text: str, part: str, lines: Sequence[str]) -> str:
     """The page with another text between the marks of a part."""
     begin, end = f"<!-- made: {part} -->\n", f"\n<!-- end of {part} -->"
-    before, _, rest = text.partition(begin)
+    before, found, rest = text.partition(begin)
+    assert found, f"{PAGE.name} has no part {part}"
     return before + begin + "\n".join(lines) + "\n" + end + rest.partition(end)[2]
 
 
-def draw(points: Sequence[dict[str, Any]]) -> Figure:
+def draw(points: Sequence[Mapping[str, Any]]) -> Figure:
     """Every point of the search: its gain over the part of the pairs on which it is worse."""
     shown = looks(LAWS)
     with house_style():
@@ -77,104 +122,35 @@ def draw(points: Sequence[dict[str, Any]]) -> Figure:
     return figure
 
 
-def _search(points: Sequence[dict[str, Any]]) -> list[str]:
-    rows = []
-    for family in dict.fromkeys(point["family"] for point in points):
-        own = [point for point in points if point["family"] == family]
-        best = max(
-            own,
-            key=lambda point: (
-                search.Worth(point["gain"], tuple(point["worse"]), point["pairs"]).objective
-            ),
-        )
-        value = search.Worth(best["gain"], tuple(best["worse"]), best["pairs"]).objective
-        rows.append(
-            (
-                family,
-                f"`{best['law']}`",
-                f"{2 ** best['gain']:.2f}",
-                f"{len(best['worse'])} of {best['pairs']}",
-                f"{value:.2f}",
-            )
-        )
-    heads = ("family", "best point", "median gain", "worse", "objective")
-    return [*markdown(heads, rows)]
-
-
-def _trial(table: pl.DataFrame) -> list[str]:
-    rows = [
-        (
-            f"`{row['law']}`",
-            f"{100 * row['no axis worse by its interval']:.0f}",
-            f"{100 * row['no axis worse by its margin']:.0f}",
-            f"{row['median gain']:.2f}",
-            f"{100 * row['fair beside reno']:.0f}",
-            f"{100 * row['fair beside cubic']:.0f}",
-        )
-        for row in judge.summary(table).iter_rows(named=True)
-    ]
-    heads = (
-        "law",
-        "no axis worse, by intervals (%)",
-        "no axis worse, by margins (%)",
-        "median gain",
-        "40 to 60 % beside Reno (%)",
-        "beside CUBIC (%)",
+def gains(table: pl.DataFrame, names: Mapping[str, str]) -> Figure:
+    """Distribution of the gains of each law over paths and losses, a panel a set."""
+    shown = looks(
+        {law: LAWS.get(name.split("`")[1], name.split("`")[1]) for law, name in names.items()}
     )
-    cubic = judge.summary(table).row(0, named=True)
-    fair = (
-        "CUBIC in its place has 40 to 60 % beside Reno on "
-        f"{100 * cubic['cubic beside reno']:.0f} % "
-        f"of the paths, beside CUBIC on {100 * cubic['cubic beside cubic']:.0f} %."
-    )
-    return [*markdown(heads, rows), "", fair, *_losers(table)]
-
-
-def _losers(table: pl.DataFrame) -> list[str]:
-    """Every axis on which the law is worse by its margin, with the number of paths."""
-    own = table.filter((pl.col("law") == "ebb") & pl.col("beyond").is_not_null())
-    counts: dict[str, int] = {}
-    for text in own["beyond"]:
-        for axis in text.split():
-            counts[axis] = counts.get(axis, 0) + 1
-    if not counts:
-        return ["`ebb` is worse than CUBIC by a margin on no axis of any of these paths."]
-    told = ", ".join(
-        f"`{axis}` on {n}" for axis, n in sorted(counts.items(), key=lambda p: (-p[1], p[0]))
-    )
-    paths = table.filter(pl.col("law") == "ebb").height
-    return [f"`ebb` is worse than CUBIC by a margin: {told} of {paths} paths."]
-
-
-def _attacks(hurt: dict[str, Any]) -> list[str]:
-    rows = [
-        (f"`{hurt['law']}` has under half of CUBIC's goodput", str(hurt["little"])),
-        (f"`{hurt['law']}` has over 60 % beside a CUBIC flow", str(hurt["much"])),
-        ("CUBIC has over 60 % beside a CUBIC flow", str(hurt["much_of_cubic"])),
-        (
-            "over 60 %, and the CUBIC flow has under 80 % of its goodput beside another CUBIC",
-            str(hurt["harm"]),
-        ),
-    ]
-    worst = sorted(
-        hurt["paths_of_note"],
-        key=lambda row: row["neighbour_bps"] / max(row["cubic_neighbour_bps"], 1.0),
-    )
-    shown = [
-        (
-            row["path"],
-            f"{row['goodput_bps'] / 1e6:.2f}",
-            f"{row['cubic_bps'] / 1e6:.2f}",
-            f"{row['neighbour_bps'] / 1e6:.2f}",
-            f"{row['cubic_neighbour_bps'] / 1e6:.2f}",
-        )
-        for row in worst[:SHOWN]
-    ]
-    heads = ("path", "alone", "CUBIC alone", "CUBIC beside it", "CUBIC beside CUBIC")
-    return [
-        *markdown((f"of {hurt['paths']:,} paths", "paths"), rows),
-        "",
-        f"The {len(shown)} worst of the paths of the first and the last row, goodput in Mbit/s:",
-        "",
-        *markdown(heads, shown),
-    ]
+    with house_style():
+        figure = Figure(figsize=(7.2, 3.6))
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, (chosen, words) in zip(panels, tables.SETS.items(), strict=True):
+            for law, look in shown.items():
+                both = [] if law == judge.REFERENCE else judge.pairs(table, law, chosen)
+                told = f"{names[law].replace('`', '')}: {len(both)} paths"
+                values = sorted(gain for own, its in both for gain in judge.gains(own, its))
+                if not values:
+                    continue
+                axes.plot(
+                    np.clip(values, TICKS[0], TICKS[-1]),
+                    100 * (np.arange(len(values)) + 1) / len(values),
+                    color=look.color,
+                    linestyle=look.linestyle,
+                    drawstyle="steps-post",
+                    label=told,
+                )
+            axes.axvline(1.0, color="0.7", linewidth=0.8, zorder=0)
+            axes.set_xscale("log")
+            axes.set_xlim(TICKS[0] / 1.2, TICKS[-1])
+            axes.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
+            axes.minorticks_off()
+            axes.legend(loc="lower right", fontsize="x-small")
+            axes.set_xlabel(f"goodput over CUBIC's, {words} paths")
+        panels[0].set_ylabel("paths and losses with at most this (%)")
+    return figure

@@ -1,9 +1,15 @@
-"""Held-out paths, drawn from a seed that was fixed before the search.
+"""Two sets of held-out paths, each drawn from a seed that was fixed before any run on it.
 
-Of 200 paths 120 have a drop-tail queue, 40 another queue, 20 a delay and a rate like those of a
-low satellite constellation, 20 a rate like that of a radio link. Rates are log-uniform from 10 to
-600 Mbit/s, RTTs from 10 to 300 ms, depths from 0.02 to 2 BDP; none of the search's paths is among
-them. Random loss comes from the objective's cells.
+The mixed set was fixed before the search. Of its 200 paths 120 have a drop-tail queue, 40 another
+queue, 20 a delay and a rate like those of a low satellite constellation, 20 a rate like that of a
+radio link. Rates are log-uniform from 10 to 600 Mbit/s, RTTs from 10 to 300 ms, depths from 0.02
+to 2 BDP; none of the search's paths is among them. Random loss comes from the objective's cells.
+
+The long fat set was fixed after 60 paths of the mixed set had been seen. Most of those are thin: a
+random loss of 1e-4 leaves CUBIC what it had, so they tell little of what a law is worth where
+CUBIC lacks it. Three of four long fat paths have a drop-tail queue, each fourth another one. Rates
+are log-uniform from 0.3 to 10 Gbit/s, RTTs from 20 to 300 ms, depths from 0.02 to 1 BDP. Paths
+come in no order, so the first ones are a sample of all.
 """
 
 from __future__ import annotations
@@ -18,6 +24,8 @@ from lfnlab import Change, Queue, Scenario, dumbbell
 
 SEED = 20261129
 COUNT = 200
+LONG_FAT_SEED = 20261130
+LONG_FAT_COUNT = 60
 KINDS = ("drop-tail",) * 6 + ("queue",) * 2 + ("satellite", "radio")
 Kind = Literal["codel", "fq-codel", "pie", "red", "drop-head"]
 QUEUES: tuple[Kind, ...] = ("codel", "fq-codel", "pie", "red", "drop-head")
@@ -35,6 +43,19 @@ def held_out(count: int = COUNT, seed: int = SEED) -> dict[str, Scenario]:
         if kind == "queue":
             path = _queued(path, QUEUES[number // len(KINDS) % len(QUEUES)])
         found[f"{number:03} {kind}"] = path
+    return found
+
+
+def long_fat(count: int = LONG_FAT_COUNT, seed: int = LONG_FAT_SEED) -> dict[str, Scenario]:
+    """The long fat paths by name; the first ones of a larger count are those of a smaller."""
+    draws = np.random.default_rng(seed)
+    found = {}
+    for number in range(count):
+        rate_bps, rtt_s = _log(draws, 3e8, 1e10), _log(draws, 0.02, 0.3)
+        path, kind = _path(rate_bps, rtt_s, _log(draws, 0.02, 1.0)), "drop-tail"
+        if number % 4 == 3:
+            path, kind = _queued(path, QUEUES[number // 4 % len(QUEUES)]), "queue"
+        found[f"L{number:02} {kind}"] = path
     return found
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
 
-from lfnlab.judge import Score, scores
+from lfnlab.judge import Axis, Score, scores
 
 OBJECTIVE = Path(__file__).with_name("objective.toml")
 SEED = 20261129
@@ -74,6 +75,12 @@ def margin(axis: str, reference: float) -> float:
     return unit + part * abs(reference)
 
 
+def is_worse(axis: Axis, own: float, its: float) -> bool:
+    """Whether a value is worse than CUBIC's by more than the margin; a share near a half is not."""
+    fair = axis.name.startswith("share") and axis.badness(own) <= INSIDE
+    return not fair and axis.badness(own) - axis.badness(its) > margin(axis.name, its)
+
+
 @dataclass(frozen=True)
 class Worth:
     """A law beside CUBIC."""
@@ -101,13 +108,22 @@ def worth(law: Score, cubic: Score) -> Worth:
             if math.isnan(own) or math.isnan(its):
                 continue
             pairs += 1
-            by = axis.badness(own) - axis.badness(its)
-            fair = axis.name.startswith("share") and axis.badness(own) <= INSIDE
-            if by > margin(axis.name, its) and not fair:
+            if is_worse(axis, own, its):
                 worse.append(f"{path}: {axis.name}")
             if axis.name in LOSSY:
                 gains.append(math.log2(max(own, 1e-6) / max(its, 1e-6)))
     return Worth(float(np.median(gains)), tuple(worse), pairs)
+
+
+def best(points: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """By family the point with the highest objective, which it gets as a key."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for point in points:
+        value = Worth(point["gain"], tuple(point["worse"]), point["pairs"]).objective
+        made = {**point, "objective": value}
+        if point["family"] not in found or value > found[point["family"]]["objective"]:
+            found[point["family"]] = made
+    return found
 
 
 def named(values: Mapping[str, float]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GRAMMAR = "grammar:gate=4:heavy=0.015625"
-"""The point of the grammar that ebb is."""
+"""The point of the grammar that ebb began as."""
 
 
 def path(rate: str, rtt: str, buffer: str, loss: float | None = None) -> Scenario:
@@ -28,6 +29,7 @@ def path(rate: str, rtt: str, buffer: str, loss: float | None = None) -> Scenari
         path("50Mbit/s", "200ms", "0.2bdp"),
         path("20Mbit/s", "10ms", "4 packets"),
         path("200Mbit/s", "80ms", "64 packets"),
+        path("40Mbit/s", "300ms", "0.5bdp"),
     ],
     ids=lambda one: f"{one.link.rate} {one.link.queue.size}",
 )
@@ -39,7 +41,7 @@ def test_on_a_path_without_random_loss_it_is_cubic_bit_for_bit(
     assert cubic.summary["hash"] == ebb.summary["hash"]
 
 
-def test_it_is_a_point_of_the_grammar(tmp_path: Path) -> None:
+def test_at_random_loss_it_is_a_point_of_the_grammar(tmp_path: Path) -> None:
     """The grammar rounds 0.7 otherwise, and times to nanoseconds."""
     lossy = path("200Mbit/s", "60ms", "0.5bdp", loss=1e-4)
     ebb, point, cubic = compare(["ebb", GRAMMAR, "cubic"], lossy, seeds=1, out=tmp_path).runs
@@ -67,6 +69,23 @@ def test_a_buffer_of_less_than_the_gate_is_shared_as_by_cubic(tmp_path: Path) ->
     ]
     cubic, ebb = (execute(pair, seeds=1, out=tmp_path).runs[0] for pair in pairs)
     assert cubic.summary["hash"] == ebb.summary["hash"]
+
+
+@pytest.mark.parametrize(
+    "short",
+    [path("42Mbit/s", "19ms", "5 packets"), path("20Mbit/s", "40ms", "9 packets")],
+    ids=lambda one: one.link.queue.size,
+)
+def test_in_a_buffer_of_a_few_packets_a_neighbour_keeps_what_it_had(
+    short: Scenario, tmp_path: Path
+) -> None:
+    """The queue that dropped one packet is empty again when the next ones arrive."""
+    kept = {}
+    for law in ("cubic", "ebb"):
+        pair = short.flow(law, start="uniform(0s, 0.1s)").flow("cubic", start="uniform(0s, 0.1s)")
+        runs = execute(pair, seeds=10, out=tmp_path).runs
+        kept[law] = fmean(run.goodputs[1] for run in runs)
+    assert kept["ebb"] > 0.85 * kept["cubic"]
 
 
 def test_in_a_policer_it_leaves_a_cubic_its_half(tmp_path: Path) -> None:

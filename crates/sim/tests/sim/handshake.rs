@@ -2,7 +2,7 @@
 //! lost, and are sent again.
 
 use crate::common::{self, capture, drop_tail, dumbbell, linux_flow, ns2_flow, rate, run, ARRIVES};
-use lfn_path::{AqmConfig, CodelConfig, DualPi2Config};
+use lfn_path::{AckImpair, AqmConfig, CodelConfig, DualPi2Config};
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, Impair, LinkId, Loss};
 use lfn_sim::Outcome;
 use lfn_units::{Rate, Time};
@@ -142,6 +142,7 @@ fn packets_without_payload_are_ecn_capable_as_the_sender_says() {
         let mut config = one_flow(Time::from_ms(40), 1);
         for link in &mut config.links {
             link.queue = AqmConfig::DualPi2(DualPi2Config { any_ect: true, ..DualPi2Config::default() });
+            link.acks = Some(AckImpair::default()); // so that ACKs alone have a queue
         }
         config.flows[0].sender.ecn = true;
         config.flows[0].sender.ecn_control = ecn_control;

@@ -43,7 +43,7 @@ mod acks {
 
     #[test]
     fn gathered_they_go_on_together() {
-        // ACKs return over links 1 and 2.
+        // ACKs return over links 1 and 2; those of one instant arrive a picosecond apart.
         let link = |name: &str| LinkConfig { name: name.into(), ..drop_tail(rate("20Mbit/s"), 60) };
         let mut config = network(
             vec![link("there"), link("a"), link("b")],
@@ -55,7 +55,7 @@ mod acks {
         config.capture = capture([2]);
         let outcome = run(&config);
         let arrived = rows(&outcome.tables, 2, ARRIVES, ACK);
-        assert!(arrived.len() > 1000 && arrived.iter().all(|row| row.at.0 % ms(7).0 == 0));
+        assert!(arrived.len() > 1000 && arrived.iter().all(|row| row.at.0 % ms(7).0 < 1000));
         assert!(
             outcome.summary.flows[0].min_rtt_s.unwrap() > 0.040,
             "{}",
