@@ -4,6 +4,7 @@ $ python -m studies.attacks                    attacks them, and confirms on Lin
 $ python -m studies.attacks reno --runs 3000   some of them, with fewer runs; the others stay
 $ python -m studies.attacks --linux 2          confirms two of each law, on the slowest links
 $ python -m studies.attacks --confirm          confirms kept weaknesses that Linux has not run
+$ python -m studies.attacks --again            judges what is kept by today's simulator
 $ python -m studies.attacks --scenarios DIR    writes the scenarios of all kept weaknesses
 
 The outcome is studies/reference/attacks.json, from which `make reference` writes the table of
@@ -22,8 +23,12 @@ from lfnlab.analysis.table import markdown
 from lfnlab.attacker import Weakness, attack, confirm
 from lfnlab.attacker.elsewhere import build_of
 from lfnlab.attacker.files import scenario
+from lfnlab.attacker.judge import Judge
+from lfnlab.attacker.runs import Runs
 from lfnlab.attacker.space import number
+from lfnlab.attacker.weaknesses import law_named
 from lfnlab.figures.weakness import save
+from lfnlab.machine import cores
 from lfnlab.results.provenance import code_version, now
 from lfnlab.testbed.linux_backend import Linux
 
@@ -49,6 +54,19 @@ def attacked(law: str, runs: int, out: Path) -> Kept:
     made = attack(law, runs=runs, seed=SEED, out=out / law)
     about = {"code": code_version(), "made": now()[:10], "linux": ""}
     return about | {"budget": runs} | made.to_json()
+
+
+def again(said: Kept) -> None:
+    """Judge a law's kept weaknesses by today's simulator; one that no longer holds goes."""
+    others = [law_named(name) for name in said["others"]]
+    judge = Judge(law_named(said["law"]), others, Runs(None, {}, cores()))
+    held = []
+    for one in said["weaknesses"]:
+        if (found := judge.confirm(one["keys"], one["kind"])) is not None:
+            weakness = Weakness(one["name"], judge.law, one["keys"], found)
+            held.append({**one, **weakness.to_json()})
+    said["weaknesses"] = held
+    said["code"] = code_version()
 
 
 def confirm_some(said: Kept, most: int, out: Path) -> Iterator[None]:
@@ -171,6 +189,7 @@ def main() -> None:
     parser.add_argument(
         "--confirm", action="store_true", help="attack nothing, confirm what is kept"
     )
+    parser.add_argument("--again", action="store_true", help="judge what is kept again")
     parser.add_argument("--out", type=Path, default=OUT, help="folder of the runs")
     parser.add_argument("--scenarios", type=Path, metavar="DIR", help="write scenarios alone")
     asked = parser.parse_args()
@@ -178,7 +197,10 @@ def main() -> None:
         write_scenarios(asked.scenarios)
         return
     rows = kept()
-    for law in asked.laws:
+    for law in asked.laws if asked.again else ():
+        again(rows[law])
+        keep(rows)
+    for law in () if asked.again else asked.laws:
         if not asked.confirm:
             rows[law] = attacked(law, asked.runs, asked.out)
             keep(rows)
