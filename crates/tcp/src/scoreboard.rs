@@ -218,9 +218,14 @@ impl Scoreboard {
         (flags & EVER != 0).then_some(flags >> COPY_SHIFT & 3)
     }
 
-    /// Retransmissions in flight.
+    /// Retransmissions in flight, without a probe.
     pub fn retrans_out(&self) -> u64 {
         self.retrans_out
+    }
+
+    /// Whether the last copy of a segment is a probe in flight.
+    pub fn is_probe_out(&self, seq: u64) -> bool {
+        (self.una..self.nxt).contains(&seq) && self.flags(seq) & PROBE != 0
     }
 
     /// The highest segment that was ever SACKed.

@@ -109,8 +109,9 @@ impl Sender {
     /// A loss begins an episode now, and reduces the window if none was reduced for a mark; for a mark nothing is
     /// undone.
     pub(super) fn remember_for_undo(&mut self, kind: LossKind) {
-        // Retransmissions still in flight, such as a tail loss probe, may also prove to be spurious.
-        let copies = self.board.retrans_out() as u32;
+        // Retransmissions still in flight, and a tail loss probe, may also prove to be spurious.
+        let probes = self.timers.probe_end.is_some_and(|end| self.board.is_probe_out(end.get() - 1));
+        let copies = self.board.retrans_out() as u32 + u32::from(probes);
         let keeps = copies > 0 || matches!(self.state, State::Recovery | State::Loss);
         let originals_end = if keeps { self.recovery.undo.originals_end } else { 0 };
         let possible = self.config.undo && kind != LossKind::Ecn;
