@@ -7,9 +7,9 @@ to 2 BDP; none of the search's paths is among them. Random loss comes from the o
 
 The long fat set was fixed after 60 paths of the mixed set had been seen. Many of those are thin: a
 random loss of 1e-5 or 1e-4 leaves CUBIC what it had, so they tell little of what a law is worth
-where CUBIC lacks it. Three of four long fat paths have a drop-tail queue, each fourth another one. Rates
-are log-uniform from 0.3 to 10 Gbit/s, RTTs from 20 to 300 ms, depths from 0.02 to 1 BDP. Paths
-come in no order, so the first ones are a sample of all.
+where CUBIC lacks it. Three of four long fat paths have a drop-tail queue, each fourth another one.
+Rates are log-uniform from 0.3 to 10 Gbit/s, RTTs from 20 to 300 ms, depths from 0.02 to 1 BDP.
+Paths come in no order, so the first ones are a sample of all.
 """
 
 from __future__ import annotations
