@@ -128,7 +128,7 @@ def gains(table: pl.DataFrame, names: Mapping[str, str]) -> Figure:
         {law: LAWS.get(name.split("`")[1], name.split("`")[1]) for law, name in names.items()}
     )
     with house_style():
-        figure = Figure(figsize=(7.2, 3.6))
+        figure = Figure(figsize=(7.2, 3.4))
         panels = figure.subplots(1, 2, sharey=True)
         for axes, (chosen, words) in zip(panels, tables.SETS.items(), strict=True):
             for law, look in shown.items():
@@ -150,7 +150,8 @@ def gains(table: pl.DataFrame, names: Mapping[str, str]) -> Figure:
             axes.set_xlim(TICKS[0] / 1.2, TICKS[-1])
             axes.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
             axes.minorticks_off()
-            axes.legend(loc="lower right", fontsize="x-small")
             axes.set_xlabel(f"goodput over CUBIC's, {words} paths")
         panels[0].set_ylabel("paths and losses with at most this (%)")
+        panels[0].legend(loc="lower right", fontsize="x-small")
+        panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="x-small")
     return figure

@@ -5,11 +5,11 @@ queue, 20 a delay and a rate like those of a low satellite constellation, 20 a r
 radio link. Rates are log-uniform from 10 to 600 Mbit/s, RTTs from 10 to 300 ms, depths from 0.02
 to 2 BDP; none of the search's paths is among them. Random loss comes from the objective's cells.
 
-The long fat set was fixed after 60 paths of the mixed set had been seen. Most of those are thin: a
-random loss of 1e-4 leaves CUBIC what it had, so they tell little of what a law is worth where
-CUBIC lacks it. Three of four long fat paths have a drop-tail queue, each fourth another one. Rates
-are log-uniform from 0.3 to 10 Gbit/s, RTTs from 20 to 300 ms, depths from 0.02 to 1 BDP. Paths
-come in no order, so the first ones are a sample of all.
+The long fat set was fixed after 60 paths of the mixed set had been seen. Many of those are thin: a
+random loss of 1e-5 or 1e-4 leaves CUBIC what it had, so they tell little of what a law is worth
+where CUBIC lacks it. Three of four long fat paths have a drop-tail queue, each fourth another one.
+Rates are log-uniform from 0.3 to 10 Gbit/s, RTTs from 20 to 300 ms, depths from 0.02 to 1 BDP.
+Paths come in no order, so the first ones are a sample of all.
 """
 
 from __future__ import annotations
