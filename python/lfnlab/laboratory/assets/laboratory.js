@@ -425,8 +425,10 @@ const laboratory = (() => {
       label: summary.links[i].id, color: null, dash: DASHES[i % DASHES.length], y })) });
     const probe = probeOf(bench);
     if (probe >= 0) {
+      // Another law has another variable in this place.
+      const own = new Set(summary.flows.filter((known) => known.law === first.law).map((known) => known.id));
       charts.push({ id: "probe", title: `Variable ${setting.probe} of ${first.law}`, t: report.t,
-        series: series((f) => f.probes[probe], 1).filter((s) => s.y.length) });
+        series: series((f) => (own.has(f.id) ? f.probes[probe] : []), 1).filter((s) => s.y.length) });
     }
     for (const chart of charts) {
       chart.changes = summary.changes_s;
