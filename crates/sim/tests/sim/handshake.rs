@@ -135,23 +135,20 @@ fn a_connection_whose_syn_was_lost_has_no_marks() {
 }
 
 /// Linux 6.12 sends DCTCP's SYN, SYN-ACK and ACKs as ECT(0) (RFC 8257 section 3.6), and other connections' as Not-ECT: a
-/// DualPI2 queue takes the former for its L queue, in both directions.
+/// DualPI2 queue takes the former for its L queue.
 #[test]
 fn packets_without_payload_are_ecn_capable_as_the_sender_says() {
-    for (ecn_control, forth, back) in [(true, 0, false), (false, 2, true)] {
+    for (ecn_control, classic_packets) in [(true, 0), (false, 2)] {
         let mut config = one_flow(Time::from_ms(40), 1);
-        for link in &mut config.links {
-            link.queue = AqmConfig::DualPi2(DualPi2Config { any_ect: true, ..DualPi2Config::default() });
-        }
+        config.links[0].queue =
+            AqmConfig::DualPi2(DualPi2Config { any_ect: true, ..DualPi2Config::default() });
         config.flows[0].sender.ecn = true;
         config.flows[0].sender.ecn_control = ecn_control;
         config.flows[0].receiver.ecn = true;
         let summary = run(&config).summary;
-        let classic =
-            |link: usize| summary.links[link].classes.as_ref().expect("two classes").classic.packets;
-        // SYN and the last ACK of the handshake; SYN-ACK and all ACKs.
-        assert_eq!((classic(0), classic(1) > 10), (forth, back), "{ecn_control}");
-        assert!(back || classic(1) == 0);
+        let classes = summary.links[0].classes.as_ref().expect("two classes");
+        // SYN and the last ACK of the handshake.
+        assert_eq!(classes.classic.packets, classic_packets, "{ecn_control}");
     }
 }
 
