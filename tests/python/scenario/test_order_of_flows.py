@@ -9,7 +9,7 @@ import pytest
 
 from lfnlab import Scenario, dumbbell, execute
 from lfnlab.evaluate.scenarios import link
-from lfnlab.scenario.elements import AckImpair, Reverse, Jitter
+from lfnlab.scenario.elements import AckImpair, Jitter, Reverse
 
 PATH = dumbbell(rate="60Mbit/s", rtt="40ms", buffer="20 packets", duration="12s", warmup="2s")
 
