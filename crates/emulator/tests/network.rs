@@ -327,5 +327,7 @@ fn handshakes_meet_loss_and_acks_and_no_jitter() {
     let gathered = |one: &mut LinkConfig| {
         one.acks = Some(AckImpair { aggregate: Some(Time::from_ms(100)), ..AckImpair::default() });
     };
-    assert_eq!(sent(Kind::Handshake, &gathered).1, Time::from_ms(101));
+    // Of 2000 that go on together the last is behind all others.
+    let late = sent(Kind::Handshake, &gathered).1.since(Time::from_ms(101));
+    assert!(late < Time::from_ns(2), "{late:?}");
 }
