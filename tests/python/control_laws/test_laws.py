@@ -76,7 +76,7 @@ def test_every_law_has_each_field(entry: LawInfo, lfn: Lfn) -> None:
 
 def test_all_references_at_once_are_a_bibliography(lfn: Lfn) -> None:
     keys = re.findall(r"(?m)^@\w+\{([\w-]+),$", printed(lfn, "--bibtex"))
-    assert len(keys) == len(laws())
+    assert len(keys) >= len(laws())  # a law may have several
     assert len(set(keys)) == len(keys), "a bibliography has each key once"
     assert [entry["name"] for entry in json.loads(printed(lfn, "--json"))] == [
         entry.name for entry in laws()

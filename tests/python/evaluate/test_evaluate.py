@@ -218,7 +218,7 @@ def test_a_class_that_raises_in_the_middle_costs_that_figure_alone(
     assert "no such path" in page(made)
     arguments = ["--section", "7.5", "--quick", "--out", str(tmp_path / "again")]
     assert re.search(
-        r"(?m)^7\.5 no figure: .*no such path", lfn("evaluate", f"{file}:Mine", *arguments)
+        r"(?m)^7\.5 no figure: .*no such path", lfn("evaluate", f"{file}:Mine", *arguments, code=1)
     )
 
 
