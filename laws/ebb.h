@@ -3,10 +3,9 @@
  * a loss are those of the packets before and behind the lost one: the queue that dropped it delayed these, too.
  *
  *   A loss without a queue is no sign of congestion: it keeps the window and the curve. Any other costs what it costs
- *   CUBIC. The queue is the longest one lately, of which each sample forgets an eighth. It is low below EBB_GATE, and below
- *   half of the longest one in a shallow buffer.
- *   In a shallow buffer losses of the first EBB_SETTLE round trips after a cut belong to what was cut for: the sender's
- *   own bursts overflow it.
+ *   CUBIC. The queue is the longest one lately, of which each sample forgets an eighth. It is low below EBB_GATE, below
+ *   an eighth of a short RTT, and below half of the longest queue in a shallow buffer.
+ *   A window below EBB_SMALL is cut, too: CUBIC needs no help there.
  *   A flow that loses too much without a queue is blind: its path drops without one. It is CUBIC until a loss comes with
  *   a queue. Too much is more than one segment in EBB_RATE, and EBB_FEW to EBB_MANY besides.
  *
@@ -19,23 +18,23 @@
 
 #define EBB_GATE_US 4000u
 #define EBB_LEAST_US (EBB_GATE_US / 8) /* of a queue that is high */
+#define EBB_SHORT 8u /* part of the smallest RTT that is a high queue */
+#define EBB_SMALL 64u /* segments */
 #define EBB_RECENT 8u /* part of the queue that a sample forgets */
 #define EBB_RATE 64u
-#define EBB_SETTLE 8u
 #define EBB_FEW 8u   /* lost segments besides are too many if they are more than this, */
 #define EBB_MANY 32u /* and at most this, */
 #define EBB_PART 64u /* and in between than this part of the window */
 
 struct ebb {
 	struct cubic_curve curve;
-	u32 cut_ms;    /* the last congestion, modulo 2^32; 0: none yet */
 	u16 deep_us;   /* the longest queue so far that two samples in a row saw, at most 65 ms */
 	u16 queue_us;  /* of the newest sample */
 	u16 recent_us; /* the longest one lately */
 	u16 lost;      /* a lost segment fills it by EBB_RATE, a delivered one empties it by 1 */
 	u8 blind;
 	u8 held;       /* the loss of the episode under way */
-	u8 pad[2];
+	u8 pad[6];
 };
 
 static inline void ebb_init(void *state, const struct law_config *config, struct law_control *control)
@@ -55,8 +54,9 @@ static inline u16 ebb_queue_us(u64 rtt_ns, u64 min_rtt_ns)
 static inline int ebb_is_low(const struct ebb *s, u64 rtt_ns, u64 min_rtt_ns)
 {
 	u64 queue_us = law_max(ebb_queue_us(rtt_ns, min_rtt_ns), s->recent_us);
+	u64 high_us = law_min(min_rtt_ns / 1000 / EBB_SHORT, EBB_GATE_US);
 
-	return rtt_ns && queue_us < law_clamp(s->deep_us / 2, EBB_LEAST_US, EBB_GATE_US);
+	return rtt_ns && queue_us < law_max(law_min(s->deep_us / 2, high_us), EBB_LEAST_US);
 }
 
 /* The fill of the bucket that a window of w may have. */
@@ -85,9 +85,8 @@ static inline void ebb_on_ack(void *state, u32 n, const struct law_ack *ack, str
 	cubic_curve_grow(&s->curve, CUBIC_ALPHA_RFC, n, ack, control);
 }
 
-static inline u64 ebb_cut(struct ebb *s, u64 w, u64 now_ns, u32 kind)
+static inline u64 ebb_cut(struct ebb *s, u64 w, u32 kind)
 {
-	s->cut_ms = (u32)(now_ns / 1000000) | 1;
 	s->lost = 0;
 	cubic_curve_end(&s->curve, w, w * 17 / 20, kind);
 	return law_max(w * 7 / 10, LAW_MIN_SSTHRESH);
@@ -99,15 +98,13 @@ static inline void ebb_on_loss(void *state, const struct law_loss *loss, struct 
 	u64 w = control->cwnd;
 	int many = s->lost > ebb_most(w);
 	int low = loss->kind == LAW_LOSS_FAST && ebb_is_low(s, loss->rtt_ns, loss->min_rtt_ns);
-	int settled = !s->cut_ms || s->deep_us >= EBB_GATE_US ||
-		      (u32)(loss->now_ns / 1000000) - s->cut_ms + 1 > EBB_SETTLE * loss->srtt_ns / 1000000;
 
 	if (!low)
 		s->blind = 0;
-	s->held = low && settled && !s->blind && !many && w >= control->ssthresh;
+	s->held = low && !s->blind && !many && w >= control->ssthresh && w >= LAW_SEG(EBB_SMALL);
 	if (!s->held) {
 		s->blind |= low && many;
-		control->ssthresh = ebb_cut(s, w, loss->now_ns, loss->kind);
+		control->ssthresh = ebb_cut(s, w, loss->kind);
 		return;
 	}
 	s->curve.undo_w_max = s->curve.w_max; /* an undo changes nothing */
@@ -120,9 +117,10 @@ static inline void ebb_on_open(void *state, const struct law_ack *ack, struct la
 {
 	struct ebb *s = state;
 
+	(void)ack;
 	if (s->held && s->lost > ebb_most(control->ssthresh)) { /* too much was lost since */
 		s->blind = 1;
-		control->ssthresh = ebb_cut(s, control->ssthresh, ack->now_ns, LAW_LOSS_FAST);
+		control->ssthresh = ebb_cut(s, control->ssthresh, LAW_LOSS_FAST);
 		control->cwnd = control->ssthresh;
 	}
 	s->held = 0;

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import Policer, Scenario, compare, dumbbell, execute
+from lfnlab import Policer, Queue, Scenario, compare, dumbbell, execute
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def path(rate: str, rtt: str, buffer: str, loss: float | None = None) -> Scenari
     "quiet",
     [
         path("100Mbit/s", "40ms", "1bdp"),
-        path("400Mbit/s", "20ms", "0.05bdp"),
+        path("400Mbit/s", "20ms", "0.1bdp"),
         path("50Mbit/s", "200ms", "0.2bdp"),
         path("20Mbit/s", "10ms", "4 packets"),
         path("200Mbit/s", "80ms", "64 packets"),
@@ -73,7 +73,11 @@ def test_a_buffer_of_less_than_the_gate_is_shared_as_by_cubic(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "short",
-    [path("42Mbit/s", "19ms", "5 packets"), path("20Mbit/s", "40ms", "9 packets")],
+    [
+        path("42Mbit/s", "19ms", "5 packets"),
+        path("20Mbit/s", "40ms", "9 packets"),
+        path("400Mbit/s", "20ms", "33 packets"),
+    ],
     ids=lambda one: one.link.queue.size,
 )
 def test_in_a_buffer_of_a_few_packets_a_neighbour_keeps_what_it_had(
@@ -86,6 +90,23 @@ def test_in_a_buffer_of_a_few_packets_a_neighbour_keeps_what_it_had(
         runs = execute(pair, seeds=10, out=tmp_path).runs
         kept[law] = fmean(run.goodputs[1] for run in runs)
     assert kept["ebb"] > 0.85 * kept["cubic"]
+
+
+def test_where_red_drops_before_there_is_a_queue_a_neighbour_keeps_what_it_had(
+    tmp_path: Path,
+) -> None:
+    """At a short RTT a queue of less than the gate may be a full one."""
+    deep = path("93Mbit/s", "10ms", "1bdp")
+    assert deep.link is not None
+    early = replace(deep, link=replace(deep.link, queue=Queue(kind="red", size="1bdp")))
+    kept = {
+        law: fmean(
+            run.goodputs[1]
+            for run in execute(early.flow(law).flow("cubic"), seeds=5, out=tmp_path).runs
+        )
+        for law in ("cubic", "ebb")
+    }
+    assert kept["ebb"] > 0.9 * kept["cubic"]
 
 
 def test_in_a_policer_it_leaves_a_cubic_its_half(tmp_path: Path) -> None:
