@@ -1,6 +1,7 @@
 """A search for a law that does not break, and its trial on held-out paths.
 
 $ python -m studies.law search           points of the law `grammar`, by family, on eight paths
+$ python -m studies.law elastic          whether a sender sees elastic traffic without a queue
 $ python -m studies.law judge            the law beside CUBIC on held-out paths
 $ python -m studies.law judge --set fat  on the long fat ones; --laws names rivals
 $ python -m studies.law attack           the law on paths of the space of lfn attack
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import polars as pl
 
-from studies.law import attacked, judge, linux, page, search
+from studies.law import attacked, elastic, judge, linux, page, search
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=search.TRIALS, help="of each family")
     asked = parser.add_subparsers(dest="part", required=True)
     asked.add_parser("search")
+    asked.add_parser("elastic")
     trial = asked.add_parser("judge")
     trial.add_argument("--set", choices=judge.SETS, default="mixed")
     trial.add_argument("--laws", default="ebb", help="names with commas, or rivals")
@@ -69,6 +71,8 @@ def _run(chosen: argparse.Namespace) -> None:
         found = attacked.attacked("ebb", chosen.paths, chosen.jobs, chosen.out / "attack.jsonl")
         text = json.dumps(found, indent=1) + "\n"
         (tables / "law_attack.json").write_text(text, encoding="utf-8")
+    elif chosen.part == "elastic":
+        elastic.elasticities().write_csv(tables / "law_elastic.csv")
     elif chosen.part == "search":
         search.search(
             chosen.out / "search", tables / "law_search.jsonl", chosen.jobs, chosen.trials

@@ -49,6 +49,7 @@ def page(folder: Path) -> str:
     found = json.loads((folder / "law_attack.json").read_text(encoding="utf-8"))
     parts = {
         "search": tables.searched(points),
+        "elastic": tables.elastic(pl.read_csv(folder / "law_elastic.csv")),
         "trial": [
             *tables.trial(trial, _names(points)),
             "",

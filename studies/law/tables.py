@@ -43,6 +43,30 @@ def searched(points: Sequence[Mapping[str, Any]]) -> Lines:
     return markdown(("family", "best point", "median gain", "worse", "objective"), rows)
 
 
+def elastic(table: pl.DataFrame) -> Lines:
+    """A row a cross traffic and loss: elasticity where the sender holds a queue, and where not."""
+    rows = []
+    keys = ("beside", "loss")
+    for key in table.select(keys).unique(maintain_order=True).rows():
+        here = table.filter(
+            pl.all_horizontal(pl.col(n) == v for n, v in zip(keys, key, strict=True))
+        ).sort("holds_s", descending=True)
+        cells = [OTHERS[key[0]], f"{key[1]:g}"]
+        for row in here.iter_rows(named=True):
+            cells += [
+                f"{1e3 * row['queue_s']:.1f}",
+                "{} [{}, {}]".format(*(_digits(row[part]) for part in ("p50", "p5", "p95"))),
+            ]
+        rows.append(cells)
+    heads = ["beside", "loss"]
+    for words in ("holds 12.5 ms", "half of the link"):
+        heads += [f"{words}: median queue (ms)", "elasticity [5 to 95 % of windows]"]
+    return markdown(heads, rows)
+
+
+OTHERS = {"none": "nothing", "udp": "UDP, 45 % of the link", "cubic": "CUBIC"}
+
+
 def trial(table: pl.DataFrame, names: Mapping[str, str]) -> Lines:
     """A row a set and law: verdicts, lost axes, gain, shares."""
     rows = []
@@ -197,11 +221,12 @@ def rate(count: int, of: int) -> str:
     """Per thousand, with the interval of Clopper and Pearson."""
     low = stats.beta.ppf(0.025, count, of - count + 1) if count else 0.0
     high = stats.beta.ppf(0.975, count + 1, of - count) if count < of else 1.0
-    told, least, largest = (
-        f"{value:.0f}" if value >= 100 else f"{value:.2g}"
-        for value in (1e3 * count / of, 1e3 * low, 1e3 * high)
-    )
+    told, least, largest = map(_digits, (1e3 * count / of, 1e3 * low, 1e3 * high))
     return f"{told} [{least}, {largest}]"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def kinds(found: Mapping[str, Any]) -> Lines:

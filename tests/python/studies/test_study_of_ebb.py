@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy import stats
-from studies.law import attacked, judge, page, tables
+from studies.law import attacked, elastic, judge, page, tables
 from studies.law.paths import held_out, long_fat
 
 REFERENCE = Path(page.__file__).parents[1] / "reference"
@@ -53,3 +54,24 @@ def test_a_share_near_a_half_is_not_worse_whatever_cubic_has() -> None:
     assert judge.beyond({**row, "share-reno": 0.59}, {**row, "share-reno": 0.5}) == []
     assert judge.beyond({**row, "share-reno": 0.65}, {**row, "share-reno": 0.5}) == ["share-reno"]
     assert judge.beyond({**row, "queue-p95": 0.2}, {**row, "queue-p95": 0.1}) == ["queue-p95"]
+
+
+def test_goertzel_is_the_amplitude_of_a_fourier_transform() -> None:
+    rows = np.random.default_rng(1).normal(size=(1000, 2))
+    resolution_hz = 1 / (1000 * elastic.STEP_S)
+    spectrum = np.abs(np.fft.rfft(rows, axis=0))
+    for line in (1, 25, 40):
+        found = elastic.goertzel(rows, line * resolution_hz)
+        assert found == pytest.approx(spectrum[line], rel=1e-9)
+
+
+def test_pulses_in_the_cross_traffic_are_elasticity() -> None:
+    """Noise has none; noise with pulses at the sender's frequency has."""
+    noise = np.random.default_rng(1).normal(size=(1000, 1))
+    times_s = elastic.STEP_S * np.arange(1000)[:, None]
+    pulses = np.sin(2 * np.pi * elastic.PULSE_HZ * times_s)
+    assert elastic.elasticity(noise) < 1.5
+    assert elastic.elasticity(noise + pulses) > 4
+    assert elastic.elasticity(noise + pulses) == pytest.approx(
+        elastic.elasticity(1e6 * (noise + pulses)), rel=1e-6
+    )
