@@ -1,7 +1,7 @@
 //! AccECN (RFC 9768) between the ends of a flow.
 
 use lfn_keys::words;
-use lfn_tcp::accecn::Received;
+use lfn_tcp::accecn::{Mode, Received};
 
 /// Bytes of the option with two counters in an ACK, aligned.
 const OPTION_BYTES: u32 = 8;
@@ -36,6 +36,30 @@ impl AccEcn {
     }
 }
 
+/// The most that a receiver's host does about ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiverEcn {
+    /// Nothing.
+    Off,
+    /// RFC 3168.
+    Classic,
+    /// AccECN, and RFC 3168 for those that ask for that.
+    Accurate,
+}
+
+words! { ReceiverEcn { Off = "off", Classic = "classic", Accurate = "accecn", } }
+
+impl ReceiverEcn {
+    /// The same as one of the modes of a handshake.
+    pub fn mode(self) -> Mode {
+        match self {
+            ReceiverEcn::Off => Mode::Not,
+            ReceiverEcn::Classic => Mode::Classic,
+            ReceiverEcn::Accurate => Mode::Accurate,
+        }
+    }
+}
+
 /// The receiver's end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counting {
@@ -45,8 +69,8 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    /// Before the first packet; `None` for a flow without AccECN.
-    pub fn of(accecn: AccEcn) -> Option<Counting> {
-        accecn.is_on().then(|| Counting { received: Received::default(), option: accecn == AccEcn::Option })
+    /// Before the first packet.
+    pub fn of(accecn: AccEcn) -> Counting {
+        Counting { received: Received::default(), option: accecn == AccEcn::Option }
     }
 }
