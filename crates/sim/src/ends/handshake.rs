@@ -209,6 +209,7 @@ impl Handshakes {
     }
 
     /// A SYN-ACK reaches the sender. Returns whether the connection is open with it.
+    #[inline(never)]
     pub fn on_syn_ack(
         &mut self,
         scheduler: &mut Scheduler,
@@ -252,6 +253,7 @@ impl Handshakes {
     }
 
     /// The first SYN-ACK says whether the ends use the ECN that both can do, or none.
+    #[cold]
     fn agree(&mut self, id: FlowId, header: Header, flow: &mut Flow) {
         let Some(opening) = self.opening.get_mut(&id) else { return };
         let refused = match (&mut opening.ends, header) {
