@@ -117,6 +117,21 @@ fn a_path_that_erases_marks_is_found_by_the_option() {
     }
 }
 
+/// Repairs of a Classic law are Not-ECT and move no counter: 64 of them in a row are no sign of a path that erases the field.
+#[test]
+fn repairs_are_no_sign_of_an_erased_field() {
+    let mut flow = FlowConfig { accecn: AccEcn::Option, ..linux_flow("cubic", ms(40)) };
+    (flow.sender.ecn, flow.sender.accurate_ecn) = (true, true);
+    flow.ack_bytes += AccEcn::Option.ack_bytes();
+    let mut config = dumbbell(drop_tail(rate("50Mbit/s"), 400), vec![flow], Time::from_s(10));
+    for (at, p) in [(3000, 0.9), (3200, 0.0)] {
+        config.changes.push(Change { at: ms(at), what: Changed::Loss(LinkId(0), p) });
+    }
+    let flow = &run(&config).summary.flows[0];
+    assert!(flow.retransmits > 128, "{}", flow.retransmits);
+    assert_eq!(flow.ecn, Some("accecn"));
+}
+
 #[test]
 fn an_ack_with_the_option_has_two_sack_blocks_at_most() {
     let mut config = alone(AccEcn::Option, "200Mbit/s", ms(20), 10);
