@@ -1,7 +1,11 @@
 //! AccECN (RFC 9768) between the ends of a flow.
 
+use std::collections::VecDeque;
+
 use lfn_keys::words;
+use lfn_path::Ecn;
 use lfn_tcp::accecn::{Mode, Received};
+use lfn_units::Time;
 
 /// Bytes of the option with two counters in an ACK, aligned.
 const OPTION_BYTES: u32 = 8;
@@ -61,9 +65,12 @@ impl ReceiverEcn {
 }
 
 /// The receiver's end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Counting {
     pub received: Received,
+    /// Arrivals of marked packets that were not over when the last one was taken, in order: a packet whose arrival is known is
+    /// taken when it is sent.
+    ahead: VecDeque<Time>,
     /// Its ACKs have the option.
     pub option: bool,
 }
@@ -71,6 +78,23 @@ pub(crate) struct Counting {
 impl Counting {
     /// Before the first packet.
     pub fn of(accecn: AccEcn) -> Counting {
-        Counting { received: Received::default(), option: accecn == AccEcn::Option }
+        Counting { received: Received::default(), ahead: VecDeque::new(), option: accecn == AccEcn::Option }
+    }
+
+    /// Takes a packet at `now` that arrives at `at` with this field. Returns whether an ACK must leave then.
+    pub fn on_packet(&mut self, now: Time, at: Time, field: Ecn, payload_bytes: u32) -> bool {
+        if field == Ecn::Ce && at > now {
+            while self.ahead.front().is_some_and(|&at| at <= now) {
+                self.ahead.pop_front();
+            }
+            self.ahead.push_back(at);
+        }
+        self.received.on_packet(field, payload_bytes)
+    }
+
+    /// Marked packets that have arrived by `now`.
+    pub fn arrived(&self, now: Time) -> u64 {
+        let later = self.ahead.iter().filter(|&&at| at > now).count();
+        self.received.marks() - later as u64
     }
 }

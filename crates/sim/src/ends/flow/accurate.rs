@@ -26,7 +26,7 @@ impl Heard {
     pub fn header_of_ack(&mut self, at: Time) -> Header {
         match &mut self.counting {
             None => std::mem::take(&mut self.header),
-            Some(Counting { received, option }) => {
+            Some(Counting { received, option, .. }) => {
                 let ace = received.acknowledge();
                 feedback(ace, option.then_some(&*received), at)
             }
@@ -105,7 +105,8 @@ impl Flow {
             if self.path.bleached { Ecn::NotEct } else { self.ecn[usize::from(segment.retransmission)] };
         let payload_bytes = self.payload_bytes_of(self.wire_bytes_of(segment.seq));
         let counting = self.heard.as_mut().and_then(|heard| heard.counting.as_mut());
-        let urgent = counting.is_some_and(|it| it.received.on_packet(sent.marked(ce), payload_bytes));
+        let urgent =
+            counting.is_some_and(|it| it.on_packet(scheduler.now, at, sent.marked(ce), payload_bytes));
         let segment = segment.received(false);
         let sent = match self.receiver.on_plain_segment(at, segment) {
             Some(at_once) if at_once || urgent => {

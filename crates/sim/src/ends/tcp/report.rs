@@ -165,7 +165,7 @@ impl TcpFlows {
             marks: flow
                 .counting()
                 .zip(flow.sender.marks_counted())
-                .map(|(counting, told)| Marks { arrived: counting.received.marks(), told }),
+                .map(|(counting, told)| Marks { arrived: counting.arrived(end), told }),
             tripped_s: tripped.map(Time::as_s),
         }
     }
