@@ -102,6 +102,7 @@ def foreign(rate: int, rtt: int) -> Iterator[Place]:
     yield place(
         "the same, without the option of AccECN", link={"bleach": True}, own={"accecn": "counter"}
     )
+    yield place("the receiver has no AccECN", own={"receiver_ecn": "classic"})
     yield place("a policer lets half pass", link={"policer": half})
 
 
@@ -316,8 +317,10 @@ In one marking queue for all, Prague takes what CUBIC, which halves at a mark, g
 section 4.3.1 tells of 25 to 1, and demands a detection of such queues.
 [`fallback`](l4s-classic.md) is one. Behind a tunnel that erases marks the option of AccECN shows
 the sender that no field arrives as it was sent. From then on it is a Classic flow in the Classic
-queue. By the counter alone it does not learn that: the queue of L4S fills until overload drops. A
-policer has no marks, and its drops make Prague a Reno.
+queue. By the counter alone it does not learn that: the queue of L4S fills until overload drops.
+Before a receiver that has Classic ECN alone it is a Reno without ECN in the Classic queue, as its
+draft demands (section 2.3.1): both laws give the same run. A policer has no marks, and its drops
+make Prague a Reno.
 
 ## Short flows beside a long one
 

@@ -37,6 +37,11 @@ class ScenarioError(LabError, ValueError):
         self.line = line
         """Line of the file, from 1."""
 
+    @property
+    def with_key(self) -> str:
+        """The fault and its key without the file, for a scenario that no user wrote."""
+        return f"{self.key}: {self.said}" if self.key else self.said
+
     def at(self, key: str, file: str = "", line: int | None = None) -> ScenarioError:
         """The same fault of another key, or of a key that stands elsewhere."""
         return ScenarioError(self.found, self.hint, key, file, line)

@@ -140,6 +140,7 @@ impl Plan {
                 ("flow.application", flow.application.is_some()),
                 ("flow.burst", flow.sender.burst_segments > 1),
                 ("flow.misbehaves", flow.misbehaves.is_some()),
+                ("flow.receiver_ecn", flow.receiver_ecn.is_some()),
             ];
             if let Some((key, _)) = simulated.into_iter().find(|&(_, given)| given) {
                 return Err(refused(key, "the ends are real stacks", "allowed in the simulator alone"));

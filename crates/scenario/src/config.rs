@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lfn_keys::{PerFlow, Spread};
 use lfn_law::{LawSpec, Saved, SlowStartKind};
 use lfn_path::{AckImpair, Loss, Service};
+use lfn_sim::accurate::AccEcn;
 use lfn_sim::application::Application as SimApplication;
 use lfn_sim::background::{Config as BackgroundConfig, INITIAL_WINDOW_SEGMENTS, RECEIVE_WINDOW_BYTES};
 use lfn_sim::config::{
@@ -14,6 +15,7 @@ use lfn_sim::config::{
 };
 use lfn_sim::rng::{Distribution, Streams};
 use lfn_sim::traffic::{udp, Direction, Model, PathConfig};
+use lfn_tcp::accecn::Mode as EcnMode;
 use lfn_tcp::{ReceiverConfig, SendBuffer, SenderConfig};
 use lfn_units::{Bytes, Rate, Time};
 
@@ -410,6 +412,13 @@ impl Scenario {
         let law = flow.control.law().expect("UDT's own law drives UDT alone");
         // A class in Python may draw.
         let draws = LawSpec::info(law).is_none_or(|law| law.draws);
+        let agreed = tcp.ecn_of_both();
+        let accecn = if agreed == EcnMode::Accurate { tcp.accecn } else { AccEcn::Off };
+        // A law of L4S needs the extent of marks: without it, it is Reno and sends no ECT, as in the L4S team's Linux (Prague's
+        // draft, section 2.3.1: MUST fall back). Without `receiver_ecn` RFC 8257's echo tells the extent.
+        let too_little =
+            agreed == EcnMode::Classic && tcp.receiver_ecn.is_some() && (tcp.l4s || law.is_l4s());
+        let ecn = agreed != EcnMode::Not && !too_little;
         let sender = compat.sender(payload_bytes, tcp.slow_start.0);
         let receiver = compat.receiver(rtt, payload_bytes);
         FlowConfig {
@@ -424,7 +433,7 @@ impl Scenario {
             size_segments: member.size_packets(stream, payload_bytes),
             payload_bytes,
             wire_bytes: compat.wire_bytes(flow.packet),
-            ack_bytes: compat.header_bytes() + compat.framing_bytes() + tcp.accecn.ack_bytes(),
+            ack_bytes: compat.header_bytes() + compat.framing_bytes() + accecn.ack_bytes(),
             sender: SenderConfig {
                 initial_window_segments: segments(tcp.initial_window.0),
                 initial_ssthresh_segments: tcp.initial_ssthresh.map(|ssthresh| segments(ssthresh.0)),
@@ -434,13 +443,14 @@ impl Scenario {
                     rtt_us: u32::try_from(rtt.as_ns() / 1000).unwrap_or(u32::MAX),
                 }),
                 sack: tcp.sack,
-                ecn: tcp.ecn,
-                accurate_ecn: tcp.accecn.is_on(),
+                ecn,
+                accurate_ecn: accecn.is_on(),
                 ecn_repairs: sender.ecn_repairs || law.family() == Some("ecn"),
                 ecn_control: compat == Compat::Linux
                     && law.family() == Some("ecn")
                     && !tcp.l4s
-                    && !tcp.accecn.is_on(),
+                    && !tcp.accecn.is_on()
+                    && tcp.receiver_ecn.is_none(),
                 pacing: tcp.pacing,
                 burst_segments: tcp.burst.map_or(1, |burst| burst.0 / u64::from(payload_bytes)),
                 validation: tcp.application.is_some() && compat == Compat::Linux,
@@ -448,14 +458,16 @@ impl Scenario {
             },
             l4s: tcp.l4s,
             accecn: tcp.accecn,
+            receiver_ecn: tcp.receiver_ecn,
             law_seed: if draws { random.stream(&format!("law[{stream}]")).u64() as u32 } else { 0 },
             receiver: ReceiverConfig {
                 delayed_ack: tcp.delayed_ack,
                 sack: tcp.sack,
                 // A receiver that acknowledges every segment holds no ACK back, in a recovery neither (measured on 6.12).
                 sack_compression: receiver.sack_compression.filter(|_| tcp.sack && tcp.delayed_ack),
-                ecn: tcp.ecn && !tcp.accecn.is_on(),
-                echo_each_mark: law.family() == Some("ecn"),
+                ecn: ecn && !accecn.is_on(),
+                // The receiver of a pair that is set up for RFC 8257; any other one does as RFC 3168 says.
+                echo_each_mark: law.family() == Some("ecn") && tcp.receiver_ecn.is_none(),
                 ..receiver
             },
             application: member.application(tcp),

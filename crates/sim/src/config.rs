@@ -6,11 +6,12 @@
 use lfn_law::LawSpec;
 use lfn_path::{AckImpair, AqmConfig, DropTail, Ecn, Policer, RouterConfig, Service};
 pub use lfn_path::{BurstLoss, Impair, Loss};
+use lfn_tcp::accecn::Mode;
 use lfn_tcp::{ReceiverConfig, SenderConfig};
 use lfn_udt::{ControlSpec, HEADER_BYTES, IP_UDP_BYTES, SYN};
 use lfn_units::{Rate, Time};
 
-use crate::accurate::AccEcn;
+use crate::accurate::{AccEcn, ReceiverEcn};
 use crate::application::Application;
 use crate::background::Config as Traffic;
 pub use crate::background::Direction;
@@ -287,8 +288,11 @@ pub struct FlowConfig {
     pub sender: SenderConfig,
     /// Data packets are ECT(1), for L4S treatment (RFC 9331 §4.1), where [`SenderConfig::ecn`] makes them ECN-capable.
     pub l4s: bool,
-    /// Feedback of marks; not "off" only where [`SenderConfig::accurate_ecn`] says so too.
+    /// Whether the sender asks for AccECN; [`SenderConfig::accurate_ecn`] says whether the receiver has it, too.
     pub accecn: AccEcn,
+    /// The most that the receiver does about ECN, where the sender need not ask for just that. Sender and receiver are set up
+    /// for what both can do.
+    pub receiver_ecn: Option<ReceiverEcn>,
     /// Receiver.
     pub receiver: ReceiverConfig,
     /// When the application writes; it always has more by default.
@@ -316,6 +320,14 @@ impl FlowConfig {
         }
     }
 
+    /// Both ends of the handshake: the ECN that the sender asks for, and the most that the receiver does. `None` where packets
+    /// need not tell it in the simulator: no ECN, or Classic ECN at both ends.
+    pub fn negotiates(&self) -> Option<[Mode; 2]> {
+        let asks = if self.accecn.is_on() { Mode::Accurate } else { Mode::Classic };
+        let told = self.accecn.is_on() || self.receiver_ecn.is_some();
+        told.then(|| [asks, self.receiver_ecn.map_or(asks, ReceiverEcn::mode)])
+    }
+
     /// An endless flow as today's Linux sends it over Ethernet, in packets of 1500 bytes, forward on a dumbbell.
     pub fn linux(law: LawSpec, rtt: Time) -> FlowConfig {
         let payload_bytes = 1448;
@@ -336,6 +348,7 @@ impl FlowConfig {
             receiver: ReceiverConfig::linux(rtt, payload_bytes),
             l4s: false,
             accecn: AccEcn::Off,
+            receiver_ecn: None,
             application: None,
             misbehaves: None,
             law,

@@ -138,6 +138,10 @@ pub struct FlowSummary {
     /// Segments of its application with a deadline; absent without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<Frames>,
+    /// Feedback of marks that the ends agreed on and kept: `accecn`, `classic` (RFC 3168), `dctcp` (RFC 8257), or `off`, where
+    /// data were sent without ECN in the end; `mixed` if parallel connections differ; absent if the sender did not ask for ECN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<&'static str>,
     /// Marks as both ends counted them; absent unless they agreed on AccECN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marks: Option<Marks>,
@@ -176,6 +180,9 @@ impl FlowSummary {
             .frames
             .zip(stream.frames)
             .map(|(a, b)| Frames { due: a.due + b.due, in_time: a.in_time + b.in_time });
+        if self.ecn != stream.ecn {
+            self.ecn = Some("mixed");
+        }
         self.marks = self
             .marks
             .zip(stream.marks)

@@ -106,7 +106,7 @@ def _one(weakness: Weakness, backend: Backend, runs: Runs) -> Elsewhere:
         for ask in (asks[0], asks[-1]):
             backend.check(_core.Scenario(ask.text, weakness.name))
     except ScenarioError as error:
-        return Elsewhere(None, f"{error.key}: {error.said}", str(error))
+        return Elsewhere(None, error.with_key, str(error))
     except LabError as error:
         return Elsewhere(None, f"cannot run it: {error}", str(error))
     made = [one for one in runs(asks) if one is not None]

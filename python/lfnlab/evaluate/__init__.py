@@ -220,7 +220,7 @@ class _Asked:
             for scenario in scenarios:
                 scenario.check()
         except LabError as error:
-            self._refused[key] = error.said if isinstance(error, ScenarioError) else str(error)
+            self._refused[key] = error.with_key if isinstance(error, ScenarioError) else str(error)
             return
         names = ("question", "place", "beside", "law")
         factors = dict(zip(names, key, strict=True))

@@ -114,7 +114,9 @@ def two_rtts(who: Subject, place: Place, _: Subject) -> Sequence[Scenario]:
 def short(who: Subject, scenario: Scenario, place: Place) -> Scenario:
     """The scenario with short flows of a law, which have a fifth of the link's rate."""
     if who.udt:
-        raise ScenarioError(f"{who.label}: short flows of a model of traffic are TCP's")
+        raise ScenarioError(
+            who.label, "short flows of a model of traffic are TCP's", "traffic[0].law"
+        )
     load = f"{float(place.rate.removesuffix('Mbit/s')) / 5:g}Mbit/s"
     return who.on(scenario).with_traffic(Traffic(law=who.law, short_flows=ShortFlows(load=load)))
 

@@ -219,7 +219,7 @@ class Search:
             except ScenarioError as error:
                 if _is_refused(scenario):
                     continue  # without halving, too
-                said = f"its shortest runs take {short.duration}, and {error.key}: {error.said}"
+                said = f"its shortest runs take {short.duration}, and {error.with_key}"
                 raise ScenarioError(said, "allowed: fewer rungs", "halving") from None
 
     @property

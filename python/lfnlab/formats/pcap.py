@@ -285,7 +285,11 @@ def _flows(packets: pl.DataFrame) -> pl.DataFrame:
     figures = packets.group_by("flow").agg(
         mss=own.max().fill_null(1),
         full=pl.when(number.max() > 0).then(own.max()).otherwise(most),
-        ecn=(pl.col("flags") & (CE | ECE | CWR | ECT1 | AE) > 0).any(),
+        # A SYN only asks for ECN, and a flow of L4S has no use for what a Classic SYN-ACK grants.
+        ecn=(
+            ~pl.col("shake").is_in([SYN, SYN_ACK])
+            & (pl.col("flags") & (CE | ECE | CWR | ECT1 | AE) > 0)
+        ).any(),
         fin=(data & (pl.col("flags") & LAST > 0)).any(),
         end=number.max().cast(pl.Int64) + 1,
         end_payload=own.filter(number == number.max()).max(),

@@ -173,7 +173,7 @@ class _Asked:
             for scenario in scenarios:
                 scenario.check()
         except LabError as error:
-            self.refused[key] = error.said if isinstance(error, ScenarioError) else str(error)
+            self.refused[key] = error.with_key if isinstance(error, ScenarioError) else str(error)
             return
         names = ("law", "path", "probe")
         self.cases += [

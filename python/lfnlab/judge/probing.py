@@ -122,7 +122,9 @@ def _with_loss(path: Scenario, loss: float) -> Scenario:
     assert path.link is not None
     own = path.link.loss or 0.0
     if not isinstance(own, int | float):
-        raise ScenarioError("its own loss comes in bursts", "no further loss can be added", "loss")
+        raise ScenarioError(
+            "its own loss comes in bursts", "no further loss can be added", "link.loss"
+        )
     return link(path, loss=1.0 - (1.0 - own) * (1.0 - loss))
 
 
@@ -151,7 +153,7 @@ def _refills(objective: Objective) -> list[Probe]:
         assert path.link is not None
         own = path.link.loss or 0.0
         if not isinstance(own, int | float):
-            raise ScenarioError("its own loss comes in bursts", "none can be put back", "loss")
+            raise ScenarioError("its own loss comes in bursts", "none can be put back", "link.loss")
         ns = round(at_s(place) * 1e9)
         end_ns = ns + math.ceil(lost * 1500 * 8 / rate_bps(path) * 1e9)
         changes = (

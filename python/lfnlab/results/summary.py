@@ -291,6 +291,11 @@ class FlowSummary(TypedDict):
     """
     frames: NotRequired[Frames | None]
     """Segments of its application with a deadline; absent without."""
+    ecn: NotRequired[str | None]
+    """Feedback of marks that the ends agreed on and kept: ``accecn``, ``classic`` (RFC 3168),
+    ``dctcp`` (RFC 8257), or ``off``, where data were sent without ECN in the end; ``mixed``
+    if parallel connections differ; absent if the sender did not ask for ECN.
+    """
     marks: NotRequired[Marks | None]
     """Marks as both ends counted them; absent unless they agreed on AccECN."""
     tripped_s: NotRequired[float | None]

@@ -609,6 +609,14 @@ class Flow:
     handshake. Needs ``ecn``; not with ``misbehaves``, nor under laws for routers. Default
     "off", with the law prague "option".
     """
+    receiver_ecn: Literal["off", "classic", "accecn"] | None = None
+    """The most that the receiver's host does about ECN: "off" nothing, "classic" RFC 3168,
+    "accecn" AccECN beside that. Both ends agree on the lesser of this and what the sender
+    asks for by ``ecn`` and ``accecn`` (RFC 9768, table 2), and the receiver repeats a mark
+    until the sender has reduced its window. With "classic" a flow with ``l4s``, and any
+    under the law prague, sends without ECN. Needs ``ecn``; not under laws for routers.
+    Default: what the sender asks for.
+    """
     l4s: bool | None = None
     """Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs
     ``ecn``, and a law that answers the extent of marks; others would take more than their
@@ -1021,6 +1029,7 @@ class FlowSettings(TypedDict, total=False):
     sack: bool
     ecn: bool
     accecn: Literal["off", "counter", "option"]
+    receiver_ecn: Literal["off", "classic", "accecn"]
     l4s: bool
     burst: str
     application: Application

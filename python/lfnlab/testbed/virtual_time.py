@@ -140,6 +140,8 @@ def _flow(connection: Connection, network: Network, need: Need, *, ours: bool) -
             raise refused(key, "it has no such setting")
     if flow.get("accecn", "off") != "off":
         raise refused("accecn", 'it has "off" alone')
+    if flow.get("receiver_ecn"):
+        raise refused("receiver_ecn", "both hosts are set up alike")
     if "deadline" in (flow.get("application") or {}):
         raise refused("application.deadline", "it has no such setting")
     words = [

@@ -246,10 +246,10 @@ def test_a_folder_has_one_attack_at_a_time(attacked: Path, tmp_path: Path) -> No
     ("path", "says"),
     [
         ({"losss": 0.01}, r'paths\[1\]: no key "losss"; allowed: rate_mbps'),
-        ({"loss": math.nan}, "loss nan; allowed: 1e-05 to 0.01"),
-        ({"loss": 1.0}, "loss 1.0; allowed"),
-        ({"queue": "dropp"}, "queue 'dropp'; allowed: drop-head"),
-        ({"flows": "many"}, "flows 'many'; allowed: 2 to 8"),
+        ({"loss": math.nan}, r"paths\[1\]: loss nan; allowed: 1e-05 to 0.01"),
+        ({"loss": 1.0}, r"paths\[1\]: loss 1.0; allowed"),
+        ({"queue": "dropp"}, r"paths\[1\]: queue 'dropp'; allowed: drop-head"),
+        ({"flows": "many"}, r"paths\[1\]: flows 'many'; allowed: 2 to 8"),
     ],
 )
 def test_a_path_outside_the_space_is_refused(path: dict[str, float | str], says: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lfnlab import LabError
+from lfnlab import LabError, ScenarioError
 from lfnlab.cli.app import call
 from lfnlab.evaluate import CRITERIA, QUESTIONS, Answer, Evaluation, evaluate, subject
 from lfnlab.evaluate.scenarios import Place
@@ -107,6 +107,26 @@ def test_it_clears_the_standard_laws_of_each(
     assert not {finding.answers[0].question.name for finding in made.findings} & {*KNOWN.values()}
     other = {"reno": "cubic", "cubic": "reno"}[law]
     assert [one.label for one in made.comparators] == [other]
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("udt/cubic", "flow[0].ecn: UDT has nothing of that kind; allowed: "),
+        ("vcp", "flow[0].ecn: ECN under a law of VCP; allowed: "),
+    ],
+)
+def test_a_refusal_names_its_key(law: str, said: str, tmp_path: Path) -> None:
+    made = evaluate(law, sections=["7.1"], quick=True, out=tmp_path)
+    why_not = [answer.why_not for answer in made.answers if answer.question.name == "marks"]
+    assert [why[law].startswith(said) for why in why_not] == [True]
+
+
+def test_short_flows_over_udt_are_refused_by_their_key() -> None:
+    question, udt = QUESTIONS["short"], subject("udt")
+    with pytest.raises(ScenarioError) as error:
+        question.build(udt, question.places[0], udt)
+    assert error.value.key == "traffic[0].law"
 
 
 def test_a_breaker_ends_flows_of_a_law_that_goes_on_losing_packets(tmp_path: Path) -> None:

@@ -218,9 +218,27 @@ def test_halving_ends_the_worse_ones_early(tmp_path: Path) -> None:
     assert set(lfnlab.open(tmp_path).whole().collect()["sim_s"]) == {0.5, 1.0, 2.0}
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("flow[0].receiver_ecn", "classik", 'flow[0].receiver_ecn: found "classik"; did you mean'),
+        ("flow[0].law", "vcp", "flow[0].ecn: ECN under a law of VCP; allowed: one of both"),
+        ("link.router", "rcp", 'link.router: found the text "rcp"; write [link.router]'),
+    ],
+)
+def test_a_point_that_cannot_be_names_its_key(
+    key: str, value: str, says: str, tmp_path: Path
+) -> None:
+    base = BUSY.flow("cubic", ecn=True)
+    search = Search(base, Objective("retransmits"), {key: Choice([value])}, trials=1)
+    with pytest.raises(ScenarioError) as error:
+        search.run(out=tmp_path)
+    assert f"with {key} = {value}: {says}" in str(error.value)
+
+
 def test_halving_that_cuts_a_late_flow_says_so() -> None:
     late = BUSY.flow("cubic").flow("reno", start="1.5s")
-    with pytest.raises(ScenarioError, match=r"^halving: .* 0.5s, and flow\[1\]"):
+    with pytest.raises(ScenarioError, match=r"^halving: .* 0.5s, and flow\[1\].start: "):
         Search(late, Objective("mean_queue_s"), SIZES, halving=Halving())
     Search(late, Objective("mean_queue_s"), SIZES)
 

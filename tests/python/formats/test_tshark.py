@@ -319,6 +319,28 @@ def test_accecn_is_shown(tmp_path: Path) -> None:
     assert {ace for ace, _ in acks} == set("01234567")
 
 
+@pytest.mark.parametrize(
+    ("able", "flags", "fields"), [("classic", "001", "23"), ("off", "000", "0")]
+)
+def test_a_receiver_that_has_no_accecn_is_shown(
+    able: str, flags: str, fields: str, tmp_path: Path
+) -> None:
+    """RFC 3168 where the SYN-ACK grants it, data without ECN where not."""
+    keys = f'law = "reno"\necn = true\naccecn = "counter"\nreceiver_ecn = "{able}"'
+    run = captured(
+        tmp_path / "run",
+        traced()
+        .replace('law = "reno"', keys)
+        .replace("queue = {", 'queue = { kind = "codel", ecn = true,'),
+    )
+    file = tmp_path / "trace.pcapng"
+    pcap.write_pcapng(file, pcap.recorded(run).filter(pl.col("flow") == 1), view="receiver")
+    asked = ("tcp.flags.ae", "tcp.flags.cwr", "tcp.flags.ece")
+    assert shark(file, *asked, where="tcp.flags.syn == 1") == [["1", "1", "1"], list(flags)]
+    found = {field for (field,) in shark(file, "ip.dsfield.ecn", where="tcp.len > 0")}
+    assert found == set(fields)
+
+
 def test_udp_datagrams(tmp_path: Path) -> None:
     trace = Trace(headers=42, payload=1000)
     for i in range(20):

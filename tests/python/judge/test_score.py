@@ -147,7 +147,26 @@ def test_a_probe_that_a_path_cannot_have_says_why() -> None:
     made = score("reno", paths={"bursts": bursts, "step": step}, seeds=1, axes=axes)
     known = {(path, axis) for path, axis in made.frame().drop_nulls()["path", "axis"].iter_rows()}
     assert known == {("bursts", "goodput-0-0"), ("step", "goodput-0-0"), ("step", "goodput-1e-3-0")}
-    assert made.missing["refill-loss", "step"] == "it has a schedule of its own; none can be added"
+    assert made.missing == {
+        ("goodput-1e-3-0", "bursts"): "link.loss: its own loss comes in bursts; "
+        "no further loss can be added",
+        ("refill-loss", "bursts"): "link.loss: its own loss comes in bursts; none can be put back",
+        ("refill-loss", "step"): "schedule: it has a schedule of its own; none can be added",
+    }
+
+
+@pytest.mark.parametrize(
+    ("law", "axis", "said"),
+    [
+        ("xcp", "goodput-dualpi2", "link.router: found beside the queue dualpi2, whose two"),
+        ("vcp", "queue-codel", "flow[0].ecn: ECN under a law of VCP; allowed: one of both"),
+        ("udt/cubic", "goodput-codel", "flow[0].ecn: UDT has nothing of that kind; allowed"),
+    ],
+)
+def test_a_refusal_names_its_key(law: str, axis: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        score(law, paths=[THIN], seeds=1, axes=[axis])
+    assert str(error.value).startswith(f"nothing to run: {said}")
 
 
 def test_a_trace_of_a_constant_rate_is_that_rate(tmp_path: Path) -> None:

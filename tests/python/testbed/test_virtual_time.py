@@ -256,6 +256,7 @@ def test_random_starts_are_those_of_the_simulator(tmp_path: Path) -> None:
         (PATH + FLOW + "breakers = [{ loss = 0.1 }]\n", "8: flow[0].breakers: "),
         (PATH + FLOW + 'burst = "64kB"\n', "8: flow[0].burst: "),
         (PATH + FLOW + 'accecn = "counter"\necn = true\n', "8: flow[0].accecn: "),
+        (PATH + FLOW + 'receiver_ecn = "off"\necn = true\n', "8: flow[0].receiver_ecn: "),
         (
             PATH + FLOW.replace("htcp-be", "dctcp:linux") + "ecn = true\nl4s = true\n",
             "9: flow[0].l4s: ",

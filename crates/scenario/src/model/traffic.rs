@@ -2,12 +2,13 @@
 
 use lfn_keys::{keys, one_of, words, Each, Name, Packets, PerFlow, Spread, Wrong, DELAY_MAX, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
-use lfn_sim::accurate::AccEcn;
+use lfn_sim::accurate::{AccEcn, ReceiverEcn};
 use lfn_sim::breaker::Breaker;
 use lfn_sim::config::LinkId;
 use lfn_sim::misbehaving::Misbehaviour;
 use lfn_sim::traffic::udp::{Burst, OnOff, Steps};
 use lfn_sim::traffic::{Direction, Parameters, RATE_MAX};
+use lfn_tcp::accecn::Mode;
 use lfn_udt::ControlSpec;
 use lfn_units::{Bytes, Rate, Time};
 
@@ -130,6 +131,11 @@ keys! {
         /// erases marks. Both ends ask for it in the handshake. Needs `ecn`; not with `misbehaves`, nor under laws for
         /// routers. Default "off", with the law prague "option".
         accecn: AccEcn = AccEcn::Off;
+        /// The most that the receiver's host does about ECN: "off" nothing, "classic" RFC 3168, "accecn" AccECN beside that. Both
+        /// ends agree on the lesser of this and what the sender asks for by `ecn` and `accecn` (RFC 9768, table 2), and the
+        /// receiver repeats a mark until the sender has reduced its window. With "classic" a flow with `l4s`, and any under the law
+        /// prague, sends without ECN. Needs `ecn`; not under laws for routers. Default: what the sender asks for.
+        receiver_ecn: Option<ReceiverEcn> = None;
         /// Data packets are ECT(1), not ECT(0): queues give them L4S treatment (RFC 9331). Needs `ecn`, and a law that
         /// answers the extent of marks; others would take more than their share. Default: false,
         /// with the law prague true.
@@ -173,6 +179,18 @@ impl Application {
             (None, Some(_)) => Err(Wrong::missing("on = \"1s\"").of("on")),
             _ => Ok(()),
         }
+    }
+}
+
+impl Tcp {
+    /// The ECN that both ends can do.
+    pub(crate) fn ecn_of_both(&self) -> Mode {
+        let asks = match (self.ecn, self.accecn.is_on()) {
+            (false, _) => Mode::Not,
+            (true, false) => Mode::Classic,
+            (true, true) => Mode::Accurate,
+        };
+        self.receiver_ecn.map_or(asks, |able| asks.min(able.mode()))
     }
 }
 

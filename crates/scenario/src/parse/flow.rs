@@ -4,7 +4,7 @@ use lfn_header::Protocol;
 use lfn_keys::{names, PerFlow, Spread, PACKET_MAX};
 use lfn_law::{LawSpec, SlowStartKind};
 use lfn_path::RouterConfig;
-use lfn_sim::accurate::AccEcn;
+use lfn_sim::accurate::{AccEcn, ReceiverEcn};
 use lfn_sim::config::LinkId;
 use lfn_sim::misbehaving::Misbehaviour;
 use lfn_udt::{ControlError, ControlSpec, MIN_MSS_BYTES};
@@ -178,6 +178,7 @@ fn tcp(table: &Table, packet: Bytes, compat: Compat, law: &LawSpec) -> Result<Tc
         return Err(table.error("l4s", "ECT(1) of a flow without ECN", "allowed: with ecn = true"));
     }
     check_accecn(table, &mut tcp, law)?;
+    check_receiver_ecn(table, &tcp, law)?;
     let slow_start = tcp.slow_start.0;
     if (slow_start == SlowStartKind::None) != own_start {
         let allowed = if own_start {
@@ -240,6 +241,19 @@ fn check_accecn(table: &Table, tcp: &mut Tcp, law: &LawSpec) -> Result<(), Scena
     Ok(())
 }
 
+/// The receiver's ECN matters to a sender that asks for ECN.
+fn check_receiver_ecn(table: &Table, tcp: &Tcp, law: &LawSpec) -> Result<(), ScenarioError> {
+    let (found, hint) = match tcp.receiver_ecn {
+        None => return Ok(()),
+        _ if law.header().is_some() => {
+            (format!("found with law {law}"), "allowed: with a law that is not for routers")
+        }
+        _ if !tcp.ecn => ("found without ecn, for which no SYN asks".into(), "allowed: with ecn = true"),
+        _ => return Ok(()),
+    };
+    Err(table.error("receiver_ecn", found, hint))
+}
+
 /// A receiver misbehaves where that means something.
 fn check_misbehaviour(table: &Table, tcp: &Tcp, law: &LawSpec) -> Result<(), ScenarioError> {
     let Some(how) = tcp.misbehaves else { return Ok(()) };
@@ -256,6 +270,9 @@ fn check_misbehaviour(table: &Table, tcp: &Tcp, law: &LawSpec) -> Result<(), Sce
         ),
         Misbehaviour::HidesMarks if !tcp.ecn => {
             ("no mark to hide without ecn".into(), "allowed: with ecn = true")
+        }
+        Misbehaviour::HidesMarks if tcp.receiver_ecn == Some(ReceiverEcn::Off) => {
+            ("no mark to hide with receiver_ecn = \"off\"".into(), "allowed: with a receiver that has ECN")
         }
         _ => return Ok(()),
     };

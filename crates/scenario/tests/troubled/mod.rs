@@ -138,6 +138,9 @@ pub fn scenario(seed: u64, number: u64, most_packets: f64) -> Table {
             (0.15, format!("stop = {stop}")),
             (0.2, "ecn = true".into()),
             (0.1, "law = \"dctcp\"".into()),
+            (0.1, "accecn = \"counter\"\necn = true".into()),
+            (0.1, "receiver_ecn = \"classic\"\necn = true".into()),
+            (0.05, "receiver_ecn = \"off\"\necn = true".into()),
             (0.05, "misbehaves = \"splits-acks\"".into()),
             // Nothing else keeps its sender back.
             (0.05, "misbehaves = \"optimistic\"\nreceive_window = \"500 packets\"".into()),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lfn_header::{Header, Protocol};
 use lfn_path::Ecn;
+use lfn_tcp::accecn::Mode;
 use lfn_tcp::{Acknowledgement, Receiver, Segment, SegmentIn, Sender, SenderConfig};
 use lfn_units::Time;
 
@@ -122,6 +123,8 @@ pub(crate) struct Heard {
     moved_by_copy: Time,
     /// Arrival of the last new segment, at a receiver that acknowledges segments before they arrive.
     new_at: Time,
+    /// [`FlowConfig::negotiates`].
+    negotiates: Option<[Mode; 2]>,
     /// Counters of marks, of a receiver with AccECN.
     counting: Option<Counting>,
 }
@@ -217,7 +220,7 @@ impl Path {
             lines,
             protocol,
             misbehaves,
-            is_special: protocol.is_some() || misbehaves.is_some() || config.accecn.is_on(),
+            is_special: protocol.is_some() || misbehaves.is_some() || config.sender.accurate_ecn,
             bleached: false,
             forward_access,
             return_access: access - forward_access,
@@ -286,8 +289,10 @@ impl Flow {
         if let Some(heard) = &mut self.heard {
             **heard = Heard::default();
         }
-        if let Some(counting) = Counting::of(config.accecn) {
-            self.heard.get_or_insert_default().counting = Some(counting);
+        if let Some(modes) = config.negotiates() {
+            let heard = self.heard.get_or_insert_default();
+            heard.negotiates = Some(modes);
+            heard.counting = config.sender.accurate_ecn.then(|| Counting::of(config.accecn));
         }
         if let Some(task) = &mut self.task {
             **task = Task::default();

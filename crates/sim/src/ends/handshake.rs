@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lfn_header::Header;
 use lfn_path::Ecn;
-use lfn_tcp::accecn::{Ace, Client, Mode, Server};
+use lfn_tcp::accecn::{Ace, Client, Server};
 use lfn_tcp::wheel;
 use lfn_units::Time;
 
@@ -43,8 +43,8 @@ struct Opening {
     syn_acks: u32,
     /// The SYN that the receiver saw first.
     stamp_ms: Option<u32>,
-    /// Both ends as they negotiate AccECN, of a flow that asks for it.
-    accurate: Option<(Client, Server)>,
+    /// Both ends as they negotiate ECN, of a flow whose packets tell of it.
+    ends: Option<(Client, Server)>,
 }
 
 impl Opening {
@@ -79,9 +79,9 @@ impl Handshakes {
             syn_acks: 0,
             stamp_ms: None,
             // All packets of a handshake are Not-ECT.
-            accurate: flow.counting().map(|_| {
-                (Client::new(Mode::Accurate, Ecn::NotEct), Server::new(Mode::Accurate, Ecn::NotEct))
-            }),
+            ends: flow
+                .negotiates()
+                .map(|[asks, able]| (Client::new(asks, Ecn::NotEct), Server::new(able, Ecn::NotEct))),
         };
         self.opening.insert(id, opening);
         self.on_syn_timer(scheduler, id, flow);
@@ -113,7 +113,7 @@ impl Handshakes {
         opening.syns += 1;
         opening.syn_again = opening.after(now, doublings);
         scheduler.schedule(opening.syn_again, Kind::Syn, id.index());
-        let header = match &mut opening.accurate {
+        let header = match &mut opening.ends {
             Some((client, _)) => feedback(client.syn(), None, now),
             None => flow.header(),
         };
@@ -141,7 +141,7 @@ impl Handshakes {
         opening.syn_acks += 1;
         scheduler.schedule(opening.syn_ack_again, Kind::SynAck, id.index());
         let packet = Packet::of_syn(id, u64::from(opening.stamp_ms.unwrap_or_default()));
-        let header = match (&mut opening.accurate, flow.counting()) {
+        let header = match (&mut opening.ends, flow.counting()) {
             (Some((_, server)), counting) => {
                 let counting = counting.filter(|counting| counting.option && server.may_send_option());
                 feedback(server.syn_ack(), counting.map(|counting| &counting.received), scheduler.now)
@@ -198,7 +198,7 @@ impl Handshakes {
         }
         let Some(opening) = self.opening.get_mut(&id) else { return };
         opening.stamp_ms.get_or_insert(packet.stamp_ms());
-        match (&mut opening.accurate, header) {
+        match (&mut opening.ends, header) {
             // A mix of requests would need a reset; the client here makes none.
             (Some((_, server)), Header::Accurate(asked)) => {
                 let _mode = server.on_syn(Ace::from_bits(asked.ace), Ecn::NotEct);
@@ -209,6 +209,7 @@ impl Handshakes {
     }
 
     /// A SYN-ACK reaches the sender. Returns whether the connection is open with it.
+    #[inline(never)]
     pub fn on_syn_ack(
         &mut self,
         scheduler: &mut Scheduler,
@@ -223,35 +224,24 @@ impl Handshakes {
             self.opening.remove(&id);
             return false;
         }
+        let is_first = self.is_opening(id);
+        if is_first {
+            self.agree(id, header, flow);
+        }
         let answer = match header {
-            Header::Accurate(_) => feedback(Ace::of_field(Ecn::NotEct), None, now),
+            Header::Accurate(_) if flow.counting().is_some() => {
+                feedback(Ace::of_field(Ecn::NotEct), None, now)
+            }
+            Header::Accurate(_) => feedback(Ace::NONE, None, now),
             _ => Header::None,
         };
         self.send(scheduler, flow, Class::Syn, Packet::of_third(id), answer);
-        if !self.is_opening(id) {
-            return false;
-        }
-        let Some(opening) = self.opening.get_mut(&id) else { return false };
+        let Some(opening) = self.opening.get_mut(&id).filter(|_| is_first) else { return false };
         opening.syn_again = Time::NEVER;
-        let (first_syn, repeats, seen_ms) = (opening.first_syn, opening.syns - 1, opening.stamp_ms);
+        let (first_syn, repeats) = (opening.first_syn, opening.syns - 1);
         // A SYN that was late only costs nothing; the timestamp tells which was answered.
         if repeats > 1 && packet.stamp_ms() != as_ms(first_syn) as u32 {
             flow.sender.on_syns_lost(now);
-        }
-        // A repeated SYN does not ask for ECN, since some paths drop SYNs that do (RFC 3168 section 6.1.1.1). The receiver
-        // answers the SYN that arrived first.
-        match (&mut opening.accurate, header) {
-            (Some((client, _)), Header::Accurate(told)) => {
-                let verdict = client.on_syn_ack(Ace::from_bits(told.ace));
-                if !verdict.is_ok_and(|verdict| verdict.mode == Mode::Accurate && verdict.sends_ect) {
-                    flow.refuse_accurate();
-                }
-            }
-            _ if seen_ms != Some(as_ms(first_syn) as u32) => {
-                flow.give_up_ecn();
-                flow.sender.on_ecn_refused();
-            }
-            _ => {}
         }
         let echoed_ms = (as_ms(now) as u32).wrapping_sub(packet.stamp_ms()).max(1);
         let rtt = if repeats == 0 { now - first_syn } else { Time::from_ms(u64::from(echoed_ms)) };
@@ -260,6 +250,24 @@ impl Handshakes {
             flow.sender.on_header(now, header);
         }
         true
+    }
+
+    /// The first SYN-ACK says whether the ends use the ECN that both can do, or none.
+    #[cold]
+    fn agree(&mut self, id: FlowId, header: Header, flow: &mut Flow) {
+        let Some(opening) = self.opening.get_mut(&id) else { return };
+        let refused = match (&mut opening.ends, header) {
+            (Some((client, _)), Header::Accurate(told)) => {
+                let verdict = client.on_syn_ack(Ace::from_bits(told.ace));
+                !verdict.is_ok_and(|verdict| verdict.sends_ect)
+            }
+            // A repeated SYN does not ask for ECN, since some paths drop SYNs that do (RFC 3168 section 6.1.1.1). The receiver
+            // answers the SYN that arrived first.
+            _ => opening.stamp_ms != Some(as_ms(opening.first_syn) as u32),
+        };
+        if refused {
+            flow.refuse_ecn();
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! erase.
 
 use crate::common::{capture, drop_tail, dumbbell, linux_flow, ms, network, rate, rows, run, ACK, ARRIVES};
-use lfn_path::{AckImpair, AqmConfig, DualPi2Config, Reorder};
+use lfn_path::{AckImpair, AqmConfig, DualPi2Config, RedConfig, Reorder};
 use lfn_sim::accurate::AccEcn;
 use lfn_sim::config::{Change, Changed, Config, FlowConfig, LinkConfig, LinkId, Loss};
 use lfn_sim::Marks;
@@ -115,6 +115,38 @@ fn a_path_that_erases_marks_is_found_by_the_option() {
         let (l4s, classic) = l4s_packets(accecn);
         assert!(l4s > 10_000 && classic < 10, "{accecn:?} {l4s} {classic}");
     }
+}
+
+/// A mark counts when it arrives, also where the simulator takes the packet when it is sent.
+#[test]
+fn marks_on_their_way_have_not_arrived() {
+    let arrived = |event_mode, end_ms| {
+        let marking = RedConfig { ecn: true, mark_p: 1.0, ..RedConfig::gentle(1500) };
+        let link = LinkConfig { queue: AqmConfig::Red(marking), ..drop_tail(rate("20Mbit/s"), 400) };
+        let link = LinkConfig { event_mode, ..link };
+        let flow = prague(AccEcn::Counter, ms(80));
+        marks(&dumbbell(link, vec![flow], ms(end_ms))).expect("they agree").arrived
+    };
+    let ends_ms: Vec<u64> = (1..60).map(|n| 50 * n).collect();
+    let [closed, events] =
+        [false, true].map(|mode| ends_ms.iter().map(|&end_ms| arrived(mode, end_ms)).collect::<Vec<u64>>());
+    assert_eq!(closed, events);
+    assert!(closed[58] > 10, "{closed:?}");
+}
+
+/// Repairs of a Classic law are Not-ECT and move no counter: 64 of them in a row are no sign of a path that erases the field.
+#[test]
+fn repairs_are_no_sign_of_an_erased_field() {
+    let mut flow = FlowConfig { accecn: AccEcn::Option, ..linux_flow("cubic", ms(40)) };
+    (flow.sender.ecn, flow.sender.accurate_ecn) = (true, true);
+    flow.ack_bytes += AccEcn::Option.ack_bytes();
+    let mut config = dumbbell(drop_tail(rate("50Mbit/s"), 400), vec![flow], Time::from_s(10));
+    for (at, p) in [(3000, 0.9), (3200, 0.0)] {
+        config.changes.push(Change { at: ms(at), what: Changed::Loss(LinkId(0), p) });
+    }
+    let flow = &run(&config).summary.flows[0];
+    assert!(flow.retransmits > 128, "{}", flow.retransmits);
+    assert_eq!(flow.ecn, Some("accecn"));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::{is_mangled, Ace};
 use lfn_header::Ecn;
 
-/// The feedback that both ends agreed on. Once entered it never changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The feedback that both ends agreed on; of an end, the most that it can do. Once entered it never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// No ECN.
     Not,
@@ -48,8 +48,6 @@ pub struct Client {
     /// The ECN field of its SYNs.
     sent: Ecn,
     syns: u32,
-    /// It sent a SYN without flags.
-    gave_up: bool,
     mode: Option<Mode>,
 }
 
@@ -61,21 +59,24 @@ impl Client {
             Mode::Classic => Ace::CLASSIC,
             Mode::Accurate => Ace::ACCURATE,
         };
-        Client { asks, sent, syns: 0, gave_up: false, mode: None }
+        Client { asks, sent, syns: 0, mode: None }
     }
 
-    /// Flags of the next SYN. From the third on it asks for nothing, since the path may drop what asks (§3.1.4).
+    /// Flags of the next SYN. From the third on it asks for nothing, since the path may drop what asks (§3.1.4); one that asks
+    /// for Classic ECN does so from the second on (RFC 3168 §6.1.1.1).
     pub fn syn(&mut self) -> Ace {
         self.syns += 1;
         let patient = if self.asks == Ace::ACCURATE { 2 } else { 1 };
         if self.syns > patient {
-            self.gave_up = true;
-            return Ace::NONE;
+            Ace::NONE
+        } else {
+            self.asks
         }
-        self.asks
     }
 
-    /// A SYN-ACK with these flags. The first decides on the mode (§3.1.2); later ones only bring feedback.
+    /// A SYN-ACK with these flags. The first decides on the mode (§3.1.2); later ones only bring feedback. One that agrees to
+    /// Classic ECN answers a SYN that asked, also if later SYNs did not: the client uses ECN then, as Linux does, where RFC 3168
+    /// §6.1.1 forbids it.
     ///
     /// # Errors
     /// [`Reset`] if it is of the other kind of ECN than the first.
@@ -100,8 +101,6 @@ impl Client {
             verdict.mangled = is_mangled(self.sent, seen);
             verdict.congested = seen == Ecn::Ce && !verdict.mangled;
             verdict.sends_ect = !verdict.mangled;
-        } else if self.gave_up {
-            verdict.sends_ect = false;
         }
         Ok(verdict)
     }
@@ -147,18 +146,19 @@ impl Server {
             _ => Mode::Accurate,
         };
         let Some(mode) = self.mode else {
-            let mode = match (self.able, asked) {
-                (Mode::Accurate, asked) => asked,
-                (Mode::Classic, Mode::Classic) => Mode::Classic,
-                // A server of RFC 3168 does not know the flags of AccECN.
-                (Mode::Classic | Mode::Not, _) => Mode::Not,
+            let mode = match self.able {
+                Mode::Accurate => asked,
+                // RFC 3168 does not know AE: a request for AccECN is one for Classic ECN (§3.1.2).
+                Mode::Classic if flags.bits() & Ace::CLASSIC.bits() == Ace::CLASSIC.bits() => Mode::Classic,
+                Mode::Classic | Mode::Not => Mode::Not,
             };
             (self.mode, self.first, self.seen) = (Some(mode), flags, field);
             self.bare |= flags == Ace::NONE;
             return Ok(mode);
         };
         let before = if self.first == Ace::CLASSIC { Mode::Classic } else { Mode::Accurate };
-        if self.first != Ace::NONE && asked != Mode::Not && asked != before {
+        let knows = self.able == Mode::Accurate;
+        if knows && self.first != Ace::NONE && asked != Mode::Not && asked != before {
             return Err(Reset);
         }
         self.bare |= flags == Ace::NONE;
@@ -171,7 +171,7 @@ impl Server {
         self.syn_acks += 1;
         let flags = match self.mode {
             Some(Mode::Accurate) if self.syn_acks <= 2 => Ace::of_field(self.seen),
-            Some(Mode::Classic) if self.syn_acks <= 1 => Ace::CLASSIC_AGREED,
+            Some(Mode::Classic) => Ace::CLASSIC_AGREED,
             _ => Ace::NONE,
         };
         self.bare |= flags == Ace::NONE;

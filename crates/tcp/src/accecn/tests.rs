@@ -31,7 +31,7 @@ fn a_server_answers_each_syn_as_the_table_says() {
             for able in [Mode::Not, Mode::Classic, Mode::Accurate] {
                 let (mode, answer) = match (able, bits) {
                     (_, 0b000) | (Mode::Not, _) => (Mode::Not, Ace::NONE),
-                    (_, 0b011) => (Mode::Classic, ace(0b001)),
+                    (_, 0b011) | (Mode::Classic, 0b111) => (Mode::Classic, ace(0b001)),
                     (Mode::Classic, _) => (Mode::Not, Ace::NONE),
                     (Mode::Accurate, _) => (Mode::Accurate, Ace::of_field(field)),
                 };
@@ -87,10 +87,7 @@ fn both_ends_enter_the_same_mode() {
                 let verdict = client.on_syn_ack(server.syn_ack()).expect("no mix");
                 assert_eq!(verdict.mode, mode);
                 assert!(!verdict.mangled);
-                // An older server takes a request for AccECN for none of its own.
-                let both = asks == able;
-                let down = asks == Mode::Classic && able == Mode::Accurate;
-                assert_eq!(mode, if both || down { asks } else { Mode::Not }, "{asks:?} {able:?}");
+                assert_eq!(mode, asks.min(able), "{asks:?} {able:?}");
             }
         }
     }
@@ -157,6 +154,10 @@ fn repetitions_give_up_what_the_path_may_drop() {
     // A server that sent or got no flags on the way may not send ECT; it goes on answering marks.
     let verdict = server.on_third(ace(0b010));
     assert!(!verdict.sends_ect && verdict.responds);
+    // A server agrees to Classic ECN as often as it answers.
+    let mut server = Server::new(Mode::Classic, Ecn::NotEct);
+    server.on_syn(Ace::ACCURATE, Ecn::NotEct).expect("no mix");
+    assert_eq!([0; 3].map(|_| server.syn_ack()), [Ace::CLASSIC_AGREED; 3]);
     // The latest SYN is the one that is told.
     let mut server = Server::new(Mode::Accurate, Ecn::NotEct);
     server.on_syn(Ace::ACCURATE, Ecn::NotEct).expect("no mix");
@@ -173,6 +174,11 @@ fn a_mix_of_both_kinds_of_ecn_is_reset() {
         let mut server = Server::new(Mode::Accurate, Ecn::NotEct);
         server.on_syn(first, Ecn::NotEct).expect("the first");
         assert_eq!(server.on_syn(second, Ecn::NotEct), Err(Reset));
+    }
+    // RFC 3168 knows of no mix.
+    let mut server = Server::new(Mode::Classic, Ecn::NotEct);
+    for flags in [Ace::CLASSIC, Ace::ACCURATE] {
+        assert_eq!(server.on_syn(flags, Ecn::NotEct), Ok(Mode::Classic));
     }
     for [first, second] in [[0b001, 0b010], [0b100, 0b001]] {
         let mut client = Client::new(Mode::Accurate, Ecn::NotEct);

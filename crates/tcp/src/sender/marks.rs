@@ -2,7 +2,7 @@
 
 use lfn_header::Feedback;
 
-use super::Sender;
+use super::{Sender, State};
 use crate::accecn::{Ace, Decoder, Fields, Heard};
 
 /// Segments acknowledged, none of which arrived as it was sent, that show a path which erases the ECN field. The number
@@ -28,8 +28,9 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Marked segments that the ACK tells of, which delivers so many segments.
-    fn count(&mut self, delivered: u32, mss_bytes: u32) -> u32 {
+    /// Marked segments that the ACK tells of, which delivers so many segments, repairs that were not ECN-capable among them
+    /// if `repairs`.
+    fn count(&mut self, delivered: u32, mss_bytes: u32, repairs: bool) -> u32 {
         let Some(feedback) = self.heard.take() else { return 0 };
         let ahead_ms = self.newest_ms.map(|newest| feedback.stamp_ms.wrapping_sub(newest) as i32);
         let is_newer = ahead_ms.is_none_or(|ahead| ahead > 0);
@@ -48,7 +49,7 @@ impl Marks {
         let marked = self.decoder.on_ack(&heard, mss_bytes);
         if self.decoder.bytes() != before {
             self.unmoved_bytes = 0;
-        } else if fields.is_some() {
+        } else if fields.is_some() && !repairs {
             self.unmoved_bytes += acked_bytes;
             self.erased |= self.unmoved_bytes >= BLEACHED_SEGMENTS * u64::from(mss_bytes);
         }
@@ -61,8 +62,9 @@ impl Sender {
     /// An echo covers all of them.
     #[cold]
     pub(super) fn count_marks(&mut self, delivered: u32) -> u32 {
+        let repairs = !self.config.ecn_repairs && matches!(self.state, State::Recovery | State::Loss);
         match self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) {
-            Some(marks) => marks.count(delivered, self.config.mss_bytes),
+            Some(marks) => marks.count(delivered, self.config.mss_bytes, repairs),
             None => delivered.max(1),
         }
     }
@@ -95,7 +97,7 @@ mod tests {
 
     fn ack(marks: &mut Marks, feedback: Feedback, delivered: u32) -> u32 {
         marks.heard = Some(feedback);
-        marks.count(delivered, MSS)
+        marks.count(delivered, MSS, false)
     }
 
     #[test]
@@ -114,7 +116,7 @@ mod tests {
         assert_eq!(ack(&mut marks, at(1, 0), 0), 1);
         assert_eq!(marks.decoder.marks(), 4);
         // An ACK without feedback tells of none.
-        assert_eq!(marks.count(2, MSS), 0);
+        assert_eq!(marks.count(2, MSS, false), 0);
     }
 
     #[test]
@@ -129,6 +131,13 @@ mod tests {
         };
         assert!(told(Some([1, 0, 1])));
         assert!(!told(None));
+        // Repairs leave as Not-ECT, and move no counter.
+        let mut marks = Marks::default();
+        for stamp_ms in 0..40 {
+            marks.heard = Some(Feedback { ace: 5, counted_bytes: Some([1, 0, 1]), stamp_ms });
+            marks.count(2, MSS, true);
+        }
+        assert!(!marks.erased);
         // Counters that move say that the field arrives.
         let mut marks = Marks::default();
         for at in 0..200 {

@@ -2,7 +2,7 @@
 
 use lfn_header::{Feedback, Header};
 use lfn_path::Ecn;
-use lfn_tcp::accecn::{Ace, Received};
+use lfn_tcp::accecn::{Ace, Mode, Received};
 use lfn_tcp::Segment;
 use lfn_units::Time;
 
@@ -10,6 +10,7 @@ use super::{Flow, Heard};
 use crate::accurate::{AccEcn, Counting};
 use crate::clock::ids::FlowId;
 use crate::clock::scheduler::Scheduler;
+use crate::config::FlowConfig;
 
 /// The feedback of a segment that leaves at `at`, with the option if `option`.
 pub(crate) fn feedback(ace: Ace, received: Option<&Received>, at: Time) -> Header {
@@ -25,7 +26,7 @@ impl Heard {
     pub fn header_of_ack(&mut self, at: Time) -> Header {
         match &mut self.counting {
             None => std::mem::take(&mut self.header),
-            Some(Counting { received, option }) => {
+            Some(Counting { received, option, .. }) => {
                 let ace = received.acknowledge();
                 feedback(ace, option.then_some(&*received), at)
             }
@@ -34,9 +35,25 @@ impl Heard {
 }
 
 impl Flow {
+    /// [`FlowConfig::negotiates`](crate::config::FlowConfig::negotiates).
+    pub fn negotiates(&self) -> Option<[Mode; 2]> {
+        self.heard.as_ref()?.negotiates
+    }
+
     /// The receiver's counters, if it has them.
     pub fn counting(&self) -> Option<&Counting> {
         self.heard.as_ref()?.counting.as_ref()
+    }
+
+    /// The feedback of marks that data asked for last, by its word in a summary; `None` for a flow that never asked for ECN.
+    pub fn feedback_of_marks(&self, config: &FlowConfig) -> Option<&'static str> {
+        let asked = config.sender.ecn || self.negotiates().is_some();
+        asked.then(|| match self.ecn[0] {
+            Ecn::NotEct => "off",
+            _ if self.counting().is_some() => "accecn",
+            _ if config.receiver.echo_each_mark => "dctcp",
+            _ => "classic",
+        })
     }
 
     /// Bytes of AccECN's option in its ACKs, as long as both ends mean to send it.
@@ -54,8 +71,8 @@ impl Flow {
         self.ecn = [Ecn::NotEct; 3];
     }
 
-    /// The ends did not agree on AccECN.
-    pub fn refuse_accurate(&mut self) {
+    /// The ends did not agree on the feedback of marks that both can do. ACKs keep the size that they were set up with.
+    pub fn refuse_ecn(&mut self) {
         if let Some(heard) = &mut self.heard {
             heard.counting = None;
         }
@@ -88,7 +105,8 @@ impl Flow {
             if self.path.bleached { Ecn::NotEct } else { self.ecn[usize::from(segment.retransmission)] };
         let payload_bytes = self.payload_bytes_of(self.wire_bytes_of(segment.seq));
         let counting = self.heard.as_mut().and_then(|heard| heard.counting.as_mut());
-        let urgent = counting.is_some_and(|it| it.received.on_packet(sent.marked(ce), payload_bytes));
+        let urgent =
+            counting.is_some_and(|it| it.on_packet(scheduler.now, at, sent.marked(ce), payload_bytes));
         let segment = segment.received(false);
         let sent = match self.receiver.on_plain_segment(at, segment) {
             Some(at_once) if at_once || urgent => {

@@ -122,6 +122,7 @@ impl Stacks {
             ended_s: flow.finished.filter(|&at| at <= end).map(Time::in_s),
             completion_s: flow.finished.filter(|_| is_done).map(|at| at.since(config.start).in_s()),
             frames: None,
+            ecn: None,
             marks: None,
             tripped_s: flow.tripped.map(Time::as_s),
         }

@@ -161,10 +161,11 @@ impl TcpFlows {
             ended_s: flow.is_finished().then(|| ended.in_s()),
             completion_s: completed.then(|| ended.since(flow.started).in_s()),
             frames: config.application.and_then(|application| application.deadline).map(|_| *frames),
+            ecn: flow.feedback_of_marks(config),
             marks: flow
                 .counting()
                 .zip(flow.sender.marks_counted())
-                .map(|(counting, told)| Marks { arrived: counting.received.marks(), told }),
+                .map(|(counting, told)| Marks { arrived: counting.arrived(end), told }),
             tripped_s: tripped.map(Time::as_s),
         }
     }
