@@ -11,6 +11,7 @@
  *   ssthresh         entry to CWR, Recovery or Loss          on_loss
  *   cwnd_event,      Linux has set cwnd = ssthresh,          on_open
  *   set_state        or Loss ended
+ *   cwnd_event       a segment arrives (laws that need ECN)  nothing: tcp_arrival
  *   undo_cwnd        the reduction was spurious              on_undo
  *
  * cwnd is Q32.32: snd_cwnd holds the segments, snd_cwnd_cnt the fraction (Linux zeroes it at a
@@ -54,6 +55,9 @@ struct flow {
 	u32 delivered_ce;
 	u32 round_end; /* snd_nxt when the round began */
 	u32 reduced; /* an episode is open: on_loss was called, on_open or on_undo not yet */
+	/* The last word is tcp_arrival's, whose calls are not recorded. */
+	u32 rcv_nxt; /* before the segment that arrives */
+	u32 ce; /* DCTCP.CE of RFC 8257: the last segment was marked */
 };
 
 SEC(".maps") struct {
@@ -366,6 +370,33 @@ static __always_inline void open(const struct law_ops *law, struct sock *sk)
 	}
 }
 
+/* A segment arrives, marked or not, and Linux has counted it in rcv_nxt if it is the next. The receiver of RFC 8257
+ * section 3.2: an ACK has ECE if the segments that it covers were marked. Linux alone repeats ECE until a segment has
+ * CWR (RFC 3168). */
+static __always_inline void tcp_arrival(struct sock *sk, u32 ce)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct flow *flow = flow_of(sk);
+	u8 silent = tp->ecn_flags & ~TCP_ECN_DEMAND_CWR;
+
+	if (!flow)
+		return;
+	if (ce != flow->ce) {
+		/* One ACK for the segments before it, if theirs waits, and one at once. */
+		if ((s32)(flow->rcv_nxt - tp->rcv_wup) > 0) {
+			tp->ecn_flags = flow->ce ? silent | TCP_ECN_DEMAND_CWR : silent;
+			bpf_tcp_send_ack(tp, flow->rcv_nxt);
+		}
+		((struct inet_connection_sock *)sk)->icsk_ack.pending |= ICSK_ACK_NOW;
+		/* After this call Linux sets the flag of a first mark itself, and begins its quick ACKs. */
+		tp->ecn_flags = silent;
+		flow->ce = ce;
+	} else if (ce) {
+		tp->ecn_flags = silent | TCP_ECN_DEMAND_CWR; /* CWR does not end the echo */
+	}
+	flow->rcv_nxt = tp->rcv_nxt;
+}
+
 static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -420,6 +451,11 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 	SEC("struct_ops/cwnd_event")								\
 	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)			\
 	{											\
+		/* Linux tells marks to laws that need ECN only. */				\
+		if ((law_flags) & TCP_CONG_NEEDS_ECN && event >= CA_EVENT_ECN_NO_CE) {		\
+			tcp_arrival(sk, event == CA_EVENT_ECN_IS_CE);				\
+			return;									\
+		}										\
 		RECORD_CALL(CWND_EVENT, sk, event, 0);						\
 		if (event == CA_EVENT_COMPLETE_CWR)						\
 			open(&law_ops_##law, sk);						\
