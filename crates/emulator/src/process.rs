@@ -15,8 +15,8 @@ use crate::error::EmulatorError;
 const UNSHARE_HINT: &str = "; needs CAP_SYS_ADMIN, or a kernel that gives user namespaces to everybody \
                             (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
                             kernel.apparmor_restrict_unprivileged_userns)";
-/// Priority among real-time processes: the least.
-const PRIORITY: c_int = 1;
+/// Priority among real-time processes: above the programs of a test bed, which have the least.
+const PRIORITY: c_int = 2;
 /// Reservation of a processor, as runtime and period: the shortest period that Linux takes
 /// (sched_dl_period_min_us), and what it leaves where the deadline server has 5 % of the 95 % that real time
 /// may have.
