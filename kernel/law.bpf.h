@@ -55,6 +55,7 @@ struct flow {
 	u32 delivered_ce;
 	u32 round_end; /* snd_nxt when the round began */
 	u32 reduced; /* an episode is open: on_loss was called, on_open or on_undo not yet */
+	u64 fraction; /* of cwnd, as snd_cwnd_cnt has it until a reduction; then of ssthresh */
 	/* The last word is tcp_arrival's, whose calls are not recorded. */
 	u32 rcv_nxt; /* before the segment that arrives */
 	u32 ce; /* DCTCP.CE of RFC 8257: the last segment was marked */
@@ -310,6 +311,17 @@ static __always_inline void tcp_cong_avoid(const struct law_ops *law, struct soc
 	if (n)
 		law->on_ack(private_of(sk)->state, n, ack, &control);
 	obey(tp, &control);
+	flow->fraction = tp->snd_cwnd_cnt;
+}
+
+/* Linux forgets the fraction of cwnd when a reduction begins, and that of ssthresh when it ends. A law that cuts by
+ * less than a segment, each round trip, gets both back. */
+static __always_inline void restore_fraction(struct sock *sk)
+{
+	const struct flow *flow = flow_of(sk);
+
+	if (flow)
+		((struct tcp_sock *)sk)->snd_cwnd_cnt = (u32)flow->fraction;
 }
 
 /* Linux says neither why it calls nor which state comes next. It is ECN if no ssthresh was kept
@@ -352,7 +364,9 @@ static __always_inline u32 tcp_ssthresh(const struct law_ops *law, struct sock *
 		slow_start_on_loss(&private_of(sk)->slow_start, &loss);
 	if (law->on_control)
 		return tp->snd_ssthresh;
-	return law_clamp(control.ssthresh, LAW_MIN_SSTHRESH, LAW_MAX_CWND) >> 32;
+	control.ssthresh = law_clamp(control.ssthresh, LAW_MIN_SSTHRESH, LAW_MAX_CWND);
+	flow->fraction = (u32)control.ssthresh;
+	return control.ssthresh >> 32;
 }
 
 static __always_inline void open(const struct law_ops *law, struct sock *sk)
@@ -443,6 +457,8 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)			\
 	{											\
 		RECORD_CALL(SSTHRESH, sk, 0, 0);						\
+		if ((law_flags) & TCP_CONG_NEEDS_ECN)						\
+			restore_fraction(sk);							\
 		u32 ssthresh = tcp_ssthresh(&law_ops_##law, sk);				\
 												\
 		RECORD_RESULT(sk, ssthresh);							\
@@ -457,8 +473,11 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 			return;									\
 		}										\
 		RECORD_CALL(CWND_EVENT, sk, event, 0);						\
-		if (event == CA_EVENT_COMPLETE_CWR)						\
+		if (event == CA_EVENT_COMPLETE_CWR) {						\
+			if ((law_flags) & TCP_CONG_NEEDS_ECN)					\
+				restore_fraction(sk);						\
 			open(&law_ops_##law, sk);						\
+		}										\
 		RECORD_RESULT(sk, 0);								\
 	}											\
 	SEC("struct_ops/set_state") void BPF_PROG(set_state, struct sock *sk, u8 new_state)	\
