@@ -322,3 +322,23 @@ def test_a_law_that_needs_ecn_is_told_of_marks(tmp_path: Path) -> None:
     assert link["marks"] < 0.5 * link["arrivals"]
     assert link["drops"] == 0
     assert link["p99_queue_s"] < 0.05
+
+
+def test_each_mark_is_echoed_once(tmp_path: Path) -> None:
+    # RFC 8257. Linux alone repeats a mark until the sender has answered: several times as many.
+    if os.geteuid() != 0:
+        pytest.skip("lfn kernel load needs root")
+    scenario, report = tmp_path / "scenario.toml", tmp_path / "report.json"
+    scenario.write_text(MARKED)
+    far = f"{sys.executable} {Path(__file__).with_name('far.py')}"
+    law = "echo lfn_dctcp >/proc/sys/net/ipv4/tcp_congestion_control"
+    shell = [*LFN, "shell", "--no-live", "--scenario", scenario, "--report", report]
+    shell += ["--serve", f"{law}; exec {far} serve", "--", *far.split(), "marked", "3000000"]
+    load = [*LFN, "kernel", "load", "dctcp", "--for", *shell]
+    done = subprocess.run(load, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    delivered, marked = json.loads(done.stdout)
+    link = json.loads(report.read_text())["links"][0]
+    assert delivered > 2000
+    assert link["marks"] > 50
+    assert 0.97 * link["marks"] <= marked <= link["marks"]
