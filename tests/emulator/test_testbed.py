@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -334,7 +335,7 @@ def test_each_mark_is_echoed_once(tmp_path: Path) -> None:
     law = "echo lfn_dctcp >/proc/sys/net/ipv4/tcp_congestion_control"
     shell = [*LFN, "shell", "--no-live", "--scenario", scenario, "--report", report]
     shell += ["--serve", f"{law}; exec {far} serve", "--", *far.split(), "marked", "3000000"]
-    load = [*LFN, "kernel", "load", "dctcp", "--for", *shell]
+    load = [*LFN, "kernel", "load", "dctcp", "--for", "sh", "-c", shlex.join(map(str, shell))]
     done = subprocess.run(load, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     delivered, marked = json.loads(done.stdout)
