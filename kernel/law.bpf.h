@@ -11,6 +11,7 @@
  *   ssthresh         entry to CWR, Recovery or Loss          on_loss
  *   cwnd_event,      Linux has set cwnd = ssthresh,          on_open
  *   set_state        or Loss ended
+ *   cwnd_event       a segment arrives (laws that need ECN)  nothing: tcp_arrival
  *   undo_cwnd        the reduction was spurious              on_undo
  *
  * cwnd is Q32.32: snd_cwnd holds the segments, snd_cwnd_cnt the fraction (Linux zeroes it at a
@@ -54,6 +55,10 @@ struct flow {
 	u32 delivered_ce;
 	u32 round_end; /* snd_nxt when the round began */
 	u32 reduced; /* an episode is open: on_loss was called, on_open or on_undo not yet */
+	u64 fraction; /* of cwnd, as snd_cwnd_cnt has it until a reduction; then of ssthresh */
+	/* The last word is tcp_arrival's, whose calls are not recorded. */
+	u32 rcv_nxt; /* before the segment that arrives */
+	u32 ce; /* DCTCP.CE of RFC 8257: the last segment was marked */
 };
 
 SEC(".maps") struct {
@@ -306,6 +311,17 @@ static __always_inline void tcp_cong_avoid(const struct law_ops *law, struct soc
 	if (n)
 		law->on_ack(private_of(sk)->state, n, ack, &control);
 	obey(tp, &control);
+	flow->fraction = tp->snd_cwnd_cnt;
+}
+
+/* Linux forgets the fraction of cwnd when a reduction begins, and that of ssthresh when it ends. A law that cuts by
+ * less than a segment, each round trip, gets both back. */
+static __always_inline void restore_fraction(struct sock *sk)
+{
+	const struct flow *flow = flow_of(sk);
+
+	if (flow)
+		((struct tcp_sock *)sk)->snd_cwnd_cnt = (u32)flow->fraction;
 }
 
 /* Linux says neither why it calls nor which state comes next. It is ECN if no ssthresh was kept
@@ -348,7 +364,9 @@ static __always_inline u32 tcp_ssthresh(const struct law_ops *law, struct sock *
 		slow_start_on_loss(&private_of(sk)->slow_start, &loss);
 	if (law->on_control)
 		return tp->snd_ssthresh;
-	return law_clamp(control.ssthresh, LAW_MIN_SSTHRESH, LAW_MAX_CWND) >> 32;
+	control.ssthresh = law_clamp(control.ssthresh, LAW_MIN_SSTHRESH, LAW_MAX_CWND);
+	flow->fraction = (u32)control.ssthresh;
+	return control.ssthresh >> 32;
 }
 
 static __always_inline void open(const struct law_ops *law, struct sock *sk)
@@ -364,6 +382,33 @@ static __always_inline void open(const struct law_ops *law, struct sock *sk)
 		law->on_open(private_of(sk)->state, current_ack(sk, flow), &control);
 		obey(tp, &control);
 	}
+}
+
+/* A segment arrives, marked or not, and Linux has counted it in rcv_nxt if it is the next. The receiver of RFC 8257
+ * section 3.2: an ACK has ECE if the segments that it covers were marked. Linux alone repeats ECE until a segment has
+ * CWR (RFC 3168). */
+static __always_inline void tcp_arrival(struct sock *sk, u32 ce)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct flow *flow = flow_of(sk);
+	u8 silent = tp->ecn_flags & ~TCP_ECN_DEMAND_CWR;
+
+	if (!flow)
+		return;
+	if (ce != flow->ce) {
+		/* One ACK for the segments before it, if theirs waits, and one at once. */
+		if ((s32)(flow->rcv_nxt - tp->rcv_wup) > 0) {
+			tp->ecn_flags = flow->ce ? silent | TCP_ECN_DEMAND_CWR : silent;
+			bpf_tcp_send_ack(tp, flow->rcv_nxt);
+		}
+		((struct inet_connection_sock *)sk)->icsk_ack.pending |= ICSK_ACK_NOW;
+		/* After this call Linux sets the flag of a first mark itself, and begins its quick ACKs. */
+		tp->ecn_flags = silent;
+		flow->ce = ce;
+	} else if (ce) {
+		tp->ecn_flags = silent | TCP_ECN_DEMAND_CWR; /* CWR does not end the echo */
+	}
+	flow->rcv_nxt = tp->rcv_nxt;
 }
 
 static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock *sk)
@@ -412,6 +457,8 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 	SEC("struct_ops/ssthresh") u32 BPF_PROG(ssthresh, struct sock *sk)			\
 	{											\
 		RECORD_CALL(SSTHRESH, sk, 0, 0);						\
+		if ((law_flags) & TCP_CONG_NEEDS_ECN)						\
+			restore_fraction(sk);							\
 		u32 ssthresh = tcp_ssthresh(&law_ops_##law, sk);				\
 												\
 		RECORD_RESULT(sk, ssthresh);							\
@@ -420,9 +467,17 @@ static __always_inline u32 tcp_undo_cwnd(const struct law_ops *law, struct sock 
 	SEC("struct_ops/cwnd_event")								\
 	void BPF_PROG(cwnd_event, struct sock *sk, enum tcp_ca_event event)			\
 	{											\
+		/* Linux tells marks to laws that need ECN only. */				\
+		if ((law_flags) & TCP_CONG_NEEDS_ECN && event >= CA_EVENT_ECN_NO_CE) {		\
+			tcp_arrival(sk, event == CA_EVENT_ECN_IS_CE);				\
+			return;									\
+		}										\
 		RECORD_CALL(CWND_EVENT, sk, event, 0);						\
-		if (event == CA_EVENT_COMPLETE_CWR)						\
+		if (event == CA_EVENT_COMPLETE_CWR) {						\
+			if ((law_flags) & TCP_CONG_NEEDS_ECN)					\
+				restore_fraction(sk);						\
 			open(&law_ops_##law, sk);						\
+		}										\
 		RECORD_RESULT(sk, 0);								\
 	}											\
 	SEC("struct_ops/set_state") void BPF_PROG(set_state, struct sock *sk, u8 new_state)	\

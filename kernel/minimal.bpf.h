@@ -27,9 +27,18 @@ enum { BPF_MAP_TYPE_SK_STORAGE = 24 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 
 enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
-enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART, CA_EVENT_COMPLETE_CWR };
+enum tcp_ca_event {
+	CA_EVENT_TX_START,
+	CA_EVENT_CWND_RESTART,
+	CA_EVENT_COMPLETE_CWR,
+	CA_EVENT_LOSS,
+	CA_EVENT_ECN_NO_CE,
+	CA_EVENT_ECN_IS_CE,
+};
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 enum { SK_PACING_NONE, SK_PACING_NEEDED };
+enum { TCP_ECN_DEMAND_CWR = 4 }; /* of ecn_flags: ACKs have ECE */
+enum { ICSK_ACK_NOW = 16 };
 
 enum { TCP_CONG_NON_RESTRICTED = 1, TCP_CONG_NEEDS_ECN = 2 };
 
@@ -50,6 +59,9 @@ struct inet_sock {
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	u8 icsk_ca_state : 5;
+	struct {
+		u8 pending;
+	} icsk_ack;
 	u64 icsk_ca_priv[13];
 };
 
@@ -75,6 +87,9 @@ struct tcp_sock {
 	u32 delivered, delivered_ce, lost;
 	u32 app_limited; /* delivered until which samples are app-limited; 0: they are not */
 	u8 is_cwnd_limited : 1;
+	u8 ecn_flags;
+	u32 rcv_nxt;
+	u32 rcv_wup; /* rcv_nxt at the last ACK */
 };
 
 struct ack_sample {

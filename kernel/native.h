@@ -15,4 +15,8 @@
 void *lfn_storage(unsigned long long flags);
 #define bpf_sk_storage_get(map, sk, value, flags) ((struct flow *)lfn_storage(flags))
 
+/* Sends an ACK of all before `rcv_nxt` for the socket that is in hand. */
+void lfn_send_ack(unsigned int rcv_nxt);
+#define bpf_tcp_send_ack(tp, rcv_nxt) lfn_send_ack(rcv_nxt)
+
 #endif

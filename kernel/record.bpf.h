@@ -14,7 +14,7 @@
 	X(tcp_mstamp) X(tcp_wstamp_ns) X(srtt_us) X(mss_cache) X(snd_una) X(snd_nxt) X(high_seq) X(snd_cwnd)     \
 	X(snd_cwnd_cnt) X(snd_cwnd_clamp) X(snd_ssthresh) X(prior_cwnd) X(prior_ssthresh)       \
 	X(packets_out) X(sacked_out) X(lost_out) X(retrans_out) X(max_packets_out) X(delivered) \
-	X(delivered_ce) X(lost) X(app_limited)
+	X(delivered_ce) X(lost) X(app_limited) X(ecn_flags) X(rcv_nxt) X(rcv_wup)
 #define ACK_SAMPLE(X) X(pkts_acked, 0) X(rtt_us, 1)
 #define RATE_SAMPLE(X)                                                                  \
 	X(prior_in_flight, 0) X(delivered, 1) X(interval_us, 2) X(rtt_us, 3) X(losses, 4) \
@@ -30,6 +30,7 @@ struct image {
 	u64 rtt_min_us;
 	u64 ca_state;
 	u64 is_cwnd_limited;
+	u64 ack_pending;
 	u64 has_flow; /* init was called */
 	u64 icsk_ca_priv[PRIVATE_WORDS];
 	struct flow flow;
@@ -74,6 +75,7 @@ static __always_inline void take_image(struct image *image, struct sock *sk)
 	image->rtt_min_us = tp->rtt_min.s[0].v;
 	image->ca_state = BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
 	image->is_cwnd_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+	image->ack_pending = ((struct inet_connection_sock *)sk)->icsk_ack.pending;
 #ifdef __bpf__
 #pragma unroll
 #endif

@@ -18,10 +18,11 @@ fn main() {
     let (mut externs, mut table) = (String::new(), String::new());
     for law in lfn_law::registry().iter().filter(|law| law.targets.contains(&"kernel")) {
         let (name, symbol) = (law.name, law.name.replace('-', "_"));
-        // The macro's other arguments are for Linux only, except the slow start.
+        // As kernel/laws has it.
+        let flags = if law.family == "ecn" { "TCP_CONG_NEEDS_ECN" } else { "0" };
         let shim = match law.slow_start {
-            lfn_law::SlowStartKind::None => format!("LFN_TCP_CONTROL_LAW({symbol}, 0)"),
-            kind => format!("LFN_TCP_LAW({symbol}, {}, 0)", kind as u32),
+            lfn_law::SlowStartKind::None => format!("LFN_TCP_CONTROL_LAW({symbol}, {flags})"),
+            kind => format!("LFN_TCP_LAW({symbol}, {}, {flags})", kind as u32),
         };
         let code = format!(
             "#include \"law.bpf.h\"\n#include \"{name}.h\"\n{shim};\n\

@@ -41,6 +41,8 @@ static inline void *lfn_storage(struct sock *sk, u64 flags)
 }
 #define bpf_sk_storage_get(map, sk, value, flags) ((struct flow *)lfn_storage(sk, flags))
 
+#define bpf_tcp_send_ack(tp, rcv_nxt) __tcp_send_ack((struct sock *)(tp), rcv_nxt, 0)
+
 /* Room for one record of a call in /proc/lfn_records, or NULL. */
 void *lfn_record(size_t bytes);
 #define bpf_ringbuf_reserve(map, bytes, flags) lfn_record(bytes)

@@ -664,11 +664,14 @@ def run_shell(
     coalesce: str,
     lead_s: float | None = None,
     live: bool = False,
+    offload: bool = True,
 ) -> tuple[int, str]:
     """Run a command behind the path of a scenario's first flow, and wait for its end.
 
     With ``lead_s`` the scenario's time 0 is so many seconds after the path is there, which is
-    ``LFN_BEGAN_NS`` of CLOCK_MONOTONIC in the command's environment, and links are sampled.
+    ``LFN_BEGAN_NS`` of CLOCK_MONOTONIC in the command's environment, links are sampled, and their
+    counters restart at the end of its warm-up. With ``offload`` TCP may send several segments in
+    one; otherwise each leaves by itself.
 
     Returns its exit code, 128 and the number of the signal that ended it, and a JSON object of
     what the path did.

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import socket
+import struct
 import sys
 import threading
 import time
@@ -16,6 +17,8 @@ import time
 ECHO, NOTE, ASK, TAKE = range(9001, 9005)
 PAYLOAD_BYTES = 1000
 PATIENCE_S = 30
+#: Of struct tcp_info (linux/tcp.h): tcpi_delivered, and tcpi_delivered_ce behind it.
+DELIVERED_AT = 192
 
 
 def serve() -> None:
@@ -97,6 +100,19 @@ def transfer(size_bytes: int) -> dict[str, object]:
         "intact": count == size_bytes and digest == hashlib.sha256(payload).hexdigest(),
         "duration_s": time.monotonic() - began,
     }
+
+
+def marked(size_bytes: int) -> list[int]:
+    """Segments delivered under dctcp, and of those the marked ones, as its sender counts them."""
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_TCP, socket.TCP_CONGESTION, b"lfn_dctcp")
+        sock.settimeout(PATIENCE_S)
+        sock.connect((os.environ["LFN_FAR"], TAKE))
+        sock.sendall(bytes(size_bytes))
+        sock.shutdown(socket.SHUT_WR)
+        sock.makefile("rb").read()
+        info = sock.getsockopt(socket.SOL_TCP, socket.TCP_INFO, DELIVERED_AT + 8)
+    return list(struct.unpack_from("2I", info, DELIVERED_AT))
 
 
 if __name__ == "__main__":

@@ -54,6 +54,15 @@ def test_a_packet_takes_the_round_trip_time(tmp_path: Path) -> None:
     assert path["lateness"]["count"] >= 40
 
 
+@pytest.mark.parametrize(
+    ("option", "segments"), [("--offload", "65535"), ("--no-offload", "1")], ids=["with", "without"]
+)
+def test_segments_leave_together_or_singly(option: str, segments: str) -> None:
+    run = shell(option, "--no-live", "--", "ip", "-details", "link", "show", "lfn0")
+    assert run.returncode == 0, run.stderr
+    assert f"gso_max_segs {segments} " in run.stdout
+
+
 def test_a_buffer_holds_what_it_says_and_keeps_the_order(tmp_path: Path) -> None:
     path = ("--rate", "1Mbit/s", "--rtt", "2ms", "--buffer", "30 packets")
     came, report = measure("burst", 200, *path, out=tmp_path)

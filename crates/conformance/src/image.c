@@ -10,6 +10,7 @@ struct machine {
 	struct tcp_sock tp;
 	struct flow flow;
 	u64 has_flow;
+	u64 sent; /* the ACK that the call sent: rcv_nxt, SENT, and ECE if it has it */
 	union {
 		struct ack_sample ack;
 		struct rate_sample rate;
@@ -29,7 +30,7 @@ const char *const lfn_image_names[] = {
 #define X(field) #field,
 	SOCK_FIELDS(X) TCP_FIELDS(X)
 #undef X
-	"rtt_min", "icsk_ca_state", "is_cwnd_limited", "has_flow",
+	"rtt_min", "icsk_ca_state", "is_cwnd_limited", "ack_pending", "has_flow",
 };
 
 static _Thread_local struct machine *in_hand;
@@ -39,6 +40,24 @@ void *lfn_storage(u64 flags)
 	if (flags & BPF_SK_STORAGE_GET_F_CREATE)
 		in_hand->has_flow = 1;
 	return in_hand->has_flow ? &in_hand->flow : NULL;
+}
+
+enum { ECE = 1 << 0, SENT = 1 << 1 }; /* above rcv_nxt */
+
+/* As Linux: the ACK counts as one of all that has arrived. */
+void lfn_send_ack(u32 rcv_nxt)
+{
+	struct tcp_sock *tp = &in_hand->tp;
+	u64 ece = tp->ecn_flags & TCP_ECN_DEMAND_CWR ? ECE : 0;
+
+	in_hand->sent = rcv_nxt | (SENT | ece) << 32;
+	tp->rcv_wup = tp->rcv_nxt;
+}
+
+u64 lfn_sent(const struct machine *machine);
+u64 lfn_sent(const struct machine *machine)
+{
+	return machine->sent;
 }
 
 void lfn_set(struct machine *machine, const struct record *record, const struct image *image);
@@ -63,6 +82,7 @@ void lfn_set(struct machine *machine, const struct record *record, const struct 
 	tp->rtt_min.s[0].v = image->rtt_min_us;
 	tp->inet_conn.icsk_ca_state = image->ca_state;
 	tp->is_cwnd_limited = image->is_cwnd_limited;
+	tp->inet_conn.icsk_ack.pending = image->ack_pending;
 	for (i = 0; i < PRIVATE_WORDS; i++)
 		tp->inet_conn.icsk_ca_priv[i] = image->icsk_ca_priv[i];
 
@@ -132,6 +152,7 @@ void lfn_take(struct machine *machine, struct image *image)
 	image->rtt_min_us = tp->rtt_min.s[0].v;
 	image->ca_state = tp->inet_conn.icsk_ca_state;
 	image->is_cwnd_limited = tp->is_cwnd_limited;
+	image->ack_pending = tp->inet_conn.icsk_ack.pending;
 	for (i = 0; i < PRIVATE_WORDS; i++)
 		image->icsk_ca_priv[i] = tp->inet_conn.icsk_ca_priv[i];
 	image->has_flow = machine->has_flow;

@@ -25,9 +25,9 @@ pub struct Operations {
 }
 
 /// Words of `struct image`.
-const IMAGE: usize = 54;
+const IMAGE: usize = 60;
 /// The law's state begins here, of 13 words; the shim's storage follows.
-const PRIVATE: usize = 29;
+const PRIVATE: usize = 33;
 
 /// A socket before or after a call: fields of Linux, then the law's state, then the shim's.
 pub type Image = [u64; IMAGE];
@@ -36,6 +36,8 @@ pub const EMPTY: Image = [0; IMAGE];
 
 /// `bpf_sk_storage_get`, which finds the shim's own state of a socket.
 const SK_STORAGE_GET: i32 = 107;
+/// `bpf_tcp_send_ack`, which sends an ACK of all before its second argument.
+const TCP_SEND_ACK: i32 = 116;
 
 extern "C" {
     static lfn_machine_bytes: u64;
@@ -44,6 +46,8 @@ extern "C" {
     static lfn_context_offset: u64;
     static lfn_image_names: [*const c_char; PRIVATE];
     fn lfn_storage(flags: u64) -> *mut c_void;
+    fn lfn_send_ack(rcv_nxt: u32);
+    fn lfn_sent(machine: *const u64) -> u64;
     fn lfn_set(machine: *mut u64, record: *const Record, image: *const Image);
     fn lfn_call(law: *const Operations, machine: *mut u64, call: u64) -> u64;
     fn lfn_take(machine: *mut u64, image: *mut Image);
@@ -211,6 +215,12 @@ impl Memory {
         image
     }
 
+    fn sent(&self) -> Option<SentAck> {
+        // SAFETY: as above.
+        let word = unsafe { lfn_sent(self.0.as_ptr()) };
+        (word >> 33 != 0).then_some(SentAck { rcv_nxt: word as u32, ece: word >> 32 & 1 != 0 })
+    }
+
     /// Where it lies, for programs that hold pointers into it.
     fn range(&self) -> std::ops::Range<u64> {
         let start = self.0.as_ptr() as u64;
@@ -241,6 +251,20 @@ impl Native {
         let result = unsafe { lfn_call(self.operations, self.memory.0.as_mut_ptr(), record.call) };
         (self.memory.take(), result)
     }
+
+    /// The ACK that the last call sent.
+    pub fn sent(&self) -> Option<SentAck> {
+        self.memory.sent()
+    }
+}
+
+/// An ACK that a call sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentAck {
+    /// All before this sequence number has arrived.
+    pub rcv_nxt: u32,
+    /// It echoes a mark.
+    pub ece: bool,
 }
 
 /// Runs calls of a law's BPF object, the one that `lfn kernel load` loads, in a virtual machine.
@@ -284,14 +308,24 @@ impl Virtual {
         let context = self.memory.range().start + unsafe { lfn_context_offset };
         // SAFETY: the ranges are ours, and no program writes its constants.
         let result = unsafe {
-            machine::run(program, &ranges, context, |helper, flags| {
-                (helper == SK_STORAGE_GET).then(|| lfn_storage(flags) as u64)
+            machine::run(program, &ranges, context, |helper, arguments| match helper {
+                SK_STORAGE_GET => Some(lfn_storage(arguments[3]) as u64),
+                TCP_SEND_ACK => {
+                    lfn_send_ack(arguments[1] as u32);
+                    Some(0)
+                }
+                _ => None,
             })
         };
         let result = result.map_err(fault)?;
         // Other calls have no result; their register is ignored.
         let result = if matches!(call, Call::Ssthresh | Call::UndoCwnd) { result & 0xffff_ffff } else { 0 };
         Ok((self.memory.take(), result))
+    }
+
+    /// The ACK that the last call sent.
+    pub fn sent(&self) -> Option<SentAck> {
+        self.memory.sent()
     }
 }
 
@@ -356,8 +390,9 @@ pub fn replay(law: &Law, records: &[Record]) -> Result<Result<[usize; Call::ALL.
         let differs = |place, what| Ok(Err(Difference { record: number, call, place, what }));
         if call != Call::Init {
             if let Some(state) = states.get(&record.socket) {
-                // Only the shim writes here; otherwise a call is missing.
-                if let Some(word) = (PRIVATE..IMAGE).find(|&w| state[w] != record.before[w]) {
+                // Only the shim writes here; otherwise a call is missing. The last word is of arrivals, which
+                // are not recorded.
+                if let Some(word) = (PRIVATE..IMAGE - 1).find(|&w| state[w] != record.before[w]) {
                     return differs("before the call", format!("{} has changed", word_name(word)));
                 }
             }

@@ -16,7 +16,7 @@ const MOST_STEPS: u32 = 1 << 20;
 
 const FOREIGN: &str = "memory that is not its own; allowed: its stack, its arguments, its constants";
 const UNKNOWN: &str = "unknown; allowed: RFC 9669 up to v3, without atomics";
-const UNKNOWN_HELPER: &str = "unknown helper; allowed: bpf_sk_storage_get";
+const UNKNOWN_HELPER: &str = "unknown helper; allowed: bpf_sk_storage_get, bpf_tcp_send_ack";
 
 /// One instruction as the object has it (RFC 9669 section 3).
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ impl Instruction {
 }
 
 /// Runs a program with `r1` = `context`. It may read and write `memory`, addresses of this process, and its
-/// stack; `helper` gets the number of a helper and its fourth argument, and answers with what it returns.
+/// stack; `helper` gets the number of a helper and its arguments, and answers with what it returns.
 ///
 /// # Safety
 /// `memory` is valid for reads and writes, but what the program does not write may be read-only.
@@ -57,7 +57,7 @@ pub(crate) unsafe fn run(
     program: &[Instruction],
     memory: &[Range<u64>],
     context: u64,
-    helper: impl Fn(i32, u64) -> Option<u64>,
+    helper: impl Fn(i32, [u64; 5]) -> Option<u64>,
 ) -> Result<u64, String> {
     let stack = [0u64; STACK_BYTES / 8 * FRAMES];
     let bottom = stack.as_ptr() as u64;
@@ -112,7 +112,8 @@ pub(crate) unsafe fn run(
                 at = next.wrapping_add_signed(i.immediate() as isize);
             }
             5 if i.opcode() >> 4 == 8 => {
-                r[0] = helper(i.immediate(), r[4]).ok_or_else(|| fault(UNKNOWN_HELPER))?;
+                r[0] = helper(i.immediate(), [r[1], r[2], r[3], r[4], r[5]])
+                    .ok_or_else(|| fault(UNKNOWN_HELPER))?;
             }
             5 if i.opcode() >> 4 == 9 => {
                 let Some((back, saved)) = callers.pop() else { return Ok(r[0]) };

@@ -63,11 +63,13 @@ pub struct OwnDrops {
     pub unknown: u64,
 }
 
-/// Counters of a link.
+/// Counters of a link, since the warm-up if there is one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkReport {
     /// Its name.
     pub link: String,
+    /// Packets with payload that left its queue, over the whole run.
+    pub data_packets: u64,
     /// Packets that arrived.
     pub arrivals: u64,
     /// Packets that left its queue.
@@ -80,7 +82,7 @@ pub struct LinkReport {
     pub drops_early: u64,
     /// Marked.
     pub marks: u64,
-    /// Lost after the queue.
+    /// Lost after the queue, over the whole run.
     pub lost: u64,
     /// Largest queue, in packets.
     pub max_waiting: u64,
@@ -116,6 +118,8 @@ pub(crate) struct Emulator {
     /// Until the path began.
     stolen_s: f64,
     samples: Samples,
+    /// When the links' counters restart.
+    warm_at: Time,
     live: Option<Live>,
 }
 
@@ -166,13 +170,13 @@ fn load(ecn: u8) -> Header {
 
 impl Emulator {
     /// Time began at `began_ns` of the machine's clock. Links are sampled every `sample_every`, not at all
-    /// with [`Time::NEVER`].
+    /// with [`Time::NEVER`]; their counters restart at `warm_at`.
     pub(crate) fn new(
         network: Network,
         framing_bytes: u32,
         ends: [Tun; 2],
         began_ns: u64,
-        sample_every: Time,
+        (sample_every, warm_at): (Time, Time),
         live: Option<Live>,
     ) -> Emulator {
         let vcp = network.meters_load();
@@ -196,6 +200,7 @@ impl Emulator {
             spun_ns: 0,
             stolen_s: process::stolen_s(),
             samples: Samples { every: sample_every, next_at: sample_every, rows: Vec::new() },
+            warm_at,
             live,
         }
     }
@@ -211,8 +216,8 @@ impl Emulator {
             descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
         loop {
             self.deliver();
-            let next_look = self.live.as_ref().map_or(Time::NEVER, Live::next_at);
-            let next = self.network.next_at().min(self.samples.next_at).min(next_look).as_ns();
+            let next_line = self.live.as_ref().map_or(Time::NEVER, Live::next_at);
+            let next = self.network.next_at().min(self.next_look()).min(next_line).as_ns();
             // An extra poll is harmless.
             let looked_ns = now_ns();
             let due_ns = next.saturating_sub(looked_ns - self.began_ns).min(999_999_999);
@@ -249,9 +254,15 @@ impl Emulator {
     /// Delivers segments that are due.
     fn deliver(&mut self) {
         let now = self.now();
-        while self.samples.next_at <= now {
-            self.network.advance(self.samples.next_at, &mut self.events);
-            self.sample();
+        while self.next_look() <= now {
+            self.network.advance(self.next_look(), &mut self.events);
+            // As in the simulator, a sample at the warm-up's end counts from there.
+            if self.warm_at <= self.samples.next_at {
+                self.network.restart_counters();
+                self.warm_at = Time::NEVER;
+            } else {
+                self.sample();
+            }
         }
         self.network.advance(now, &mut self.events);
         if let Some(live) = self.live.as_mut().filter(|live| live.next_at() <= now) {
@@ -279,6 +290,11 @@ impl Emulator {
             self.release((token >> 16) as usize, 1);
         }
         self.events = events;
+    }
+
+    /// When the links are sampled, or their counters restart.
+    fn next_look(&self) -> Time {
+        self.samples.next_at.min(self.warm_at)
     }
 
     fn sample(&mut self) {
@@ -344,7 +360,7 @@ impl Emulator {
                 Some(burst) => self.offer(now, end as u16, burst),
                 None => self.unknown += 1,
             }
-            if !self.events.delivered.is_empty() || self.samples.next_at <= now {
+            if !self.events.delivered.is_empty() || self.next_look() <= now {
                 break;
             }
         }
@@ -386,6 +402,7 @@ impl Emulator {
             let counters = link.counters();
             LinkReport {
                 link: name.into(),
+                data_packets: link.data_totals().sent,
                 arrivals: counters.arrivals,
                 sent_packets: counters.sent_packets,
                 sent_bytes: counters.sent_bytes,

@@ -236,6 +236,13 @@ impl Network {
         self.links.iter().map(|link| (&*link.name, &link.server, link.loss.lost))
     }
 
+    /// Restarts the counters of all links.
+    pub fn restart_counters(&mut self) {
+        for link in &mut self.links {
+            link.server.reset_counters(self.now);
+        }
+    }
+
     /// Whether a router measures load for VCP.
     pub fn meters_load(&self) -> bool {
         self.links.iter().any(|link| link.router.is_some())

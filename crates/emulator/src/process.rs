@@ -15,8 +15,8 @@ use crate::error::EmulatorError;
 const UNSHARE_HINT: &str = "; needs CAP_SYS_ADMIN, or a kernel that gives user namespaces to everybody \
                             (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
                             kernel.apparmor_restrict_unprivileged_userns)";
-/// Priority among real-time processes: the least.
-const PRIORITY: c_int = 1;
+/// Priority among real-time processes: above the programs of a test bed, which have the least.
+const PRIORITY: c_int = 2;
 /// Reservation of a processor, as runtime and period: the shortest period that Linux takes
 /// (sched_dl_period_min_us), and what it leaves where the deadline server has 5 % of the 95 % that real time
 /// may have.
@@ -103,13 +103,12 @@ pub(crate) fn kill(child: pid_t) {
     unsafe { libc::kill(child, libc::SIGKILL) };
 }
 
-/// A socket that lists the sockets of this network namespace (sock_diag(7)). It waits for an answer for a
+/// A socket that asks the kernel about this network namespace (netlink(7)). It waits for an answer for a
 /// second at most.
-pub(crate) fn sock_diag() -> Result<OwnedFd, EmulatorError> {
+pub(crate) fn netlink(protocol: c_int, name: &'static str) -> Result<OwnedFd, EmulatorError> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: takes integers.
-    let socket =
-        owned(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) }, "sock_diag")?;
+    let socket = owned(unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) }, name)?;
     let second = libc::timeval { tv_sec: 1, tv_usec: 0 };
     let size = size_of::<libc::timeval>() as libc::socklen_t;
     // SAFETY: the time lives, and has the size that is given.
@@ -122,7 +121,7 @@ pub(crate) fn sock_diag() -> Result<OwnedFd, EmulatorError> {
             size,
         )
     };
-    done(result, "sock_diag").map(|_| socket)
+    done(result, name).map(|_| socket)
 }
 
 /// A descriptor that can be read once a child has ended.

@@ -68,6 +68,10 @@ pub struct Shell {
     pub ends: Ends,
     /// How often links are sampled; [`Time::NEVER`] for not at all.
     pub sample: Time,
+    /// When the links' counters restart; [`Time::NEVER`] for never.
+    pub warm_at: Time,
+    /// TCP may send several segments in one; otherwise each leaves by itself.
+    pub offload: bool,
     /// A line on the terminal shows the path, if stderr is a terminal.
     pub live: bool,
 }
@@ -102,6 +106,8 @@ impl Shell {
             socket_bytes: outstanding.max().unwrap_or(0).saturating_mul(OVERHEAD),
             ends,
             sample: Time::NEVER,
+            warm_at: Time::NEVER,
+            offload: true,
             live: false,
             network: NetworkConfig {
                 seed: config.seed,
@@ -210,7 +216,7 @@ fn emulate(
         prepare(shell.socket_bytes)?;
         Addresses::of(0)
     };
-    let far = Tun::new(addresses.far, addresses.prefix, shell.mtu_bytes)?;
+    let far = Tun::new(addresses.far, addresses.prefix, shell.mtu_bytes, shell.offload)?;
     let far_namespace = File::open("/proc/thread-self/ns/net").map_err(EmulatorError::os("ns/net", ""))?;
     // The kernel may lack sock_diag, and then the line has less to show.
     let mut listed: Vec<Sockets> = shell.live.then(Sockets::new).and_then(Result::ok).into_iter().collect();
@@ -225,7 +231,7 @@ fn emulate(
     } else {
         None
     };
-    let near = Tun::new(addresses.near, PREFIX, shell.mtu_bytes)?;
+    let near = Tun::new(addresses.near, PREFIX, shell.mtu_bytes, shell.offload)?;
     process::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS)?;
 
     let began_ns = now_ns();
@@ -244,7 +250,8 @@ fn emulate(
     }
     drop((far_namespace, sockets, alive));
     let child = process::watch(init)?;
-    let mut emulator = Emulator::new(network, shell.framing_bytes, [near, far], began_ns, shell.sample, live);
+    let looks = (shell.sample, shell.warm_at);
+    let mut emulator = Emulator::new(network, shell.framing_bytes, [near, far], began_ns, looks, live);
     loop {
         emulator.run(&[child.as_raw_fd(), signals.descriptor()]).map_err(EmulatorError::os("poll", ""))?;
         signals.pass_on(init);

@@ -54,7 +54,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 impl Sockets {
     pub(crate) fn new() -> Result<Sockets, EmulatorError> {
-        Ok(Sockets { netlink: File::from(process::sock_diag()?) })
+        Ok(Sockets { netlink: File::from(process::netlink(libc::NETLINK_SOCK_DIAG, "sock_diag")?) })
     }
 
     /// The socket between these addresses of which most bytes were acknowledged. The kernel visits the whole

@@ -1,6 +1,7 @@
 //! A TUN device: an interface of the network namespace in which it is made, whose packets this process
 //! reads and writes. It is gone when its descriptor is closed, by whatever end of the process.
 
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Seek, Write};
 use std::mem::zeroed;
@@ -12,6 +13,7 @@ use libc::{c_char, c_ulong, ifreq, sockaddr_in};
 
 use crate::burst::BURST_MAX_BYTES;
 use crate::error::EmulatorError;
+use crate::process;
 
 /// Bursts that the kernel keeps for us until we read them; more are dropped, and counted.
 const QUEUE_BURSTS: i32 = 10_000;
@@ -75,12 +77,51 @@ fn internet(address: Ipv4Addr) -> libc::sockaddr {
     }
 }
 
+/// The kernel sends each segment over this interface by itself, when TCP may send it (rtnetlink(7)): without
+/// offloads it would still gather segments, and part them just before the interface.
+fn send_singly(name: &str) -> Result<(), EmulatorError> {
+    const HEADER_BYTES: usize = 16;
+    const MESSAGE_BYTES: usize = HEADER_BYTES + 24;
+    let failed = |error| EmulatorError::os(format!("gso_max_segs of {name}"), "")(error);
+    let known = CString::new(name).map_err(|error| failed(error.into()))?;
+    // SAFETY: a string that ends with 0.
+    let index = unsafe { libc::if_nametoindex(known.as_ptr()) };
+    let mut message = Vec::with_capacity(MESSAGE_BYTES);
+    message.extend((MESSAGE_BYTES as u32).to_ne_bytes());
+    message.extend(libc::RTM_NEWLINK.to_ne_bytes());
+    message.extend(((libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16).to_ne_bytes());
+    message.extend([0; 8]);
+    // struct ifinfomsg, then one attribute.
+    message.extend([0; 4]);
+    message.extend(index.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(8u16.to_ne_bytes());
+    message.extend(libc::IFLA_GSO_MAX_SEGS.to_ne_bytes());
+    message.extend(1u32.to_ne_bytes());
+    let mut netlink = File::from(process::netlink(libc::NETLINK_ROUTE, "rtnetlink")?);
+    netlink.write_all(&message).map_err(failed)?;
+    let mut answer = [0; HEADER_BYTES + MESSAGE_BYTES + 4];
+    let length = netlink.read(&mut answer).map_err(failed)?;
+    // struct nlmsgerr: 0, or a negative error.
+    match answer[..length].get(HEADER_BYTES..).and_then(|rest| rest.first_chunk()) {
+        Some(&error) if error == [0; 4] => Ok(()),
+        Some(&error) => Err(failed(io::Error::from_raw_os_error(-i32::from_ne_bytes(error)))),
+        None => Err(failed(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
 impl Tun {
-    /// A new interface of this namespace, up, with an address in a network of `prefix` bits.
+    /// A new interface of this namespace, up, with an address in a network of `prefix` bits. With `offload` the
+    /// kernel may send several segments in one.
     ///
     /// # Errors
     /// [`EmulatorError::Os`] says what is missing.
-    pub(crate) fn new(address: Ipv4Addr, prefix: u8, mtu_bytes: u32) -> Result<Tun, EmulatorError> {
+    pub(crate) fn new(
+        address: Ipv4Addr,
+        prefix: u8,
+        mtu_bytes: u32,
+        offload: bool,
+    ) -> Result<Tun, EmulatorError> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -92,13 +133,13 @@ impl Tun {
             ))?;
         let mut request = request("lfn%d");
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
-        let offload = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+        let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
         // SAFETY: the request lives and is what the operation takes.
         if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } < 0 {
             return Err(EmulatorError::last("a TUN interface", "; needs CAP_NET_ADMIN in this namespace"));
         }
         // SAFETY: the operation takes an integer.
-        if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, c_ulong::from(offload)) } < 0 {
+        if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, c_ulong::from(offloads)) } < 0 {
             return Err(EmulatorError::last("offloads of a TUN interface", ""));
         }
         let name = name_of(&request);
@@ -114,6 +155,9 @@ impl Tun {
         request.ifr_ifru.ifru_metric = QUEUE_BURSTS;
         // Only root outside of all user namespaces may; elsewhere 500 must do.
         drop(control("the queue", libc::SIOCSIFTXQLEN, &mut request));
+        if !offload {
+            send_singly(&name)?;
+        }
         raise(&name)?;
         let counters = File::open("/proc/thread-self/net/dev")
             .map_err(EmulatorError::os("/proc/thread-self/net/dev", ""))?;

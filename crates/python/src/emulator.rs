@@ -45,9 +45,10 @@ pub(crate) fn plan_testbed(scenario: &Scenario) -> PyResult<String> {
     serde_json::to_string(&plan).map_err(|error| LabError::new_err(error.to_string()))
 }
 
-/// `lead_s`: time from the creation of the path to the start of the scenario; links are sampled.
+/// `lead_s`: time from the creation of the path to the start of the scenario; links are sampled, and their counters
+/// restart at the end of its warm-up.
 #[pyfunction]
-#[pyo3(signature = (scenario, command, serve, here, coalesce, lead_s=None, live=false))]
+#[pyo3(signature = (scenario, command, serve, here, coalesce, lead_s=None, live=false, offload=true))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn run_shell(
     py: Python<'_>,
@@ -58,22 +59,25 @@ pub(crate) fn run_shell(
     coalesce: &str,
     lead_s: Option<f64>,
     live: bool,
+    offload: bool,
 ) -> PyResult<(i32, String)> {
     let serve = serve.map(|line| words(vec![line])).transpose()?.and_then(|mut line| line.pop());
     let together: Time =
         coalesce.parse().map_err(|error: UnitError| UsageError::new_err(format!("--coalesce: {error}")))?;
     let config = scenario.config();
-    let sample = config.sample;
+    let (sample, warmup) = (config.sample, config.warmup);
     let framing_bytes = scenario.parsed.framing_bytes();
     let ends = Ends { command: words(command)?, serve, here };
     let Some(mut plan) = Shell::behind(config, framing_bytes, ends, together) else {
         let hint = "write a [[flow]]; its path is emulated";
         return Err(ScenarioError::new_err(("there is none", hint, "flow", scenario.file.clone())));
     };
-    plan.live = live;
+    (plan.live, plan.offload) = (live, offload);
     if let Some(lead_s) = lead_s {
         plan.sample = sample.unwrap_or(Time::NEVER);
-        plan.network.begin_at(Time::from_s_f64(lead_s));
+        let zero = Time::from_s_f64(lead_s);
+        plan.network.begin_at(zero);
+        plan.warm_at = zero.after(warmup);
     }
     let ended = py.detach(|| shell(&plan)).map_err(|error| refused(&scenario.file, error))?;
     let report = serde_json::to_string(&ended.report);

@@ -48,6 +48,7 @@ def shell(
     serve: str | None = None,
     here: Annotated[bool, Parameter(negative="")] = False,
     coalesce: str = COALESCE,
+    offload: bool = True,
     report: Path | None = None,
     live: bool | None = None,
 ) -> int:
@@ -76,6 +77,8 @@ def shell(
             paths in series. Needs root.
         coalesce: Segments of a burst that are due within this time are delivered together with the
             last of them. A longer time costs less CPU; 0s delivers each alone.
+        offload: TCP may send several segments in one, as with segmentation offload; otherwise each
+            leaves by itself.
         report: File for counters and lateness of the path, in JSON.
         live: A line a second on the terminal shows rate, RTT, cwnd, queue, drops and
             lateness; default yes, except for an interactive shell and in another `lfn shell`.
@@ -101,7 +104,9 @@ def shell(
     with naming_options(said):
         path = _core.Scenario(text, file, prototypes=False)
         live = _live(live, command)
-        code, done = _core.run_shell(path, command, serve, here, coalesce, live=live)
+        code, done = _core.run_shell(
+            path, command, serve, here, coalesce, live=live, offload=offload
+        )
     counted: dict[str, Any] = json_.loads(done)
     if report is not None:
         said = {**counted, "note": output.MARK}
@@ -134,6 +139,7 @@ def on_kernel(
     set_: Set = (),
     seed: int | None = None,
     iperf3: Annotated[bool, Parameter(negative="")] = False,
+    offload: bool = True,
     out: Out = Path("lfn-testbed"),
     json: Json = False,
     live: bool | None = None,
@@ -148,6 +154,8 @@ def on_kernel(
         file: A scenario in TOML.
         seed: Seed of the path's random losses; default the file's.
         iperf3: Let iperf3 send the TCP flows, instead of lfn.
+        offload: TCP may send several segments in one, as with segmentation offload; otherwise each
+            leaves by itself, as in the simulator.
         out: Results directory.
         live: A line a second on the terminal shows rate, RTT, cwnd, queue, drops and
             lateness; default yes.
@@ -166,7 +174,7 @@ def on_kernel(
         scenario = scenario.with_seed(seed)
     title = f"{scenario.name or file.stem}, on Linux"
     cases = [Case(scenario)]
-    plans = bed.plans(cases, file=str(file), iperf3=iperf3)
+    plans = bed.plans(cases, file=str(file), iperf3=iperf3, offload=offload)
     results = bed.run(cases, plans, out=out, title=title, live=_live(live))
     summary = results.runs[0].summary
     said, why = summary["testbed"], summary["invalid"]

@@ -472,7 +472,7 @@ def _seen_of_links(ran: Ran, queues: pl.DataFrame, plan: dict[str, Any]) -> list
         p99 = min(int(np.searchsorted(shares, 0.99)), len(shares) - 1)
         seen.append(
             {
-                "sent_packets": int(counters["packets"]) if counters else 0,
+                "data_packets": int(counters["packets"]) if counters else 0,
                 "arrivals": int(last["arrivals"][0]) if len(last) else 0,
                 "drops_full": drops - early,
                 "drops_early": early,

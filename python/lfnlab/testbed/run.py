@@ -88,7 +88,7 @@ def kernel_law(law: str) -> str:
 
 
 def plans(
-    cases: Iterable[Case], *, file: str = "scenario", iperf3: bool = False
+    cases: Iterable[Case], *, file: str = "scenario", iperf3: bool = False, offload: bool = True
 ) -> list[dict[str, Any]]:
     """Plans of a test bed for scenarios; :func:`run` takes them.
 
@@ -96,6 +96,7 @@ def plans(
         cases: the scenarios.
         file: name of the scenario in errors.
         iperf3: iperf3 sends the flows over TCP, instead of our sender.
+        offload: TCP may send several segments in one; otherwise each leaves by itself.
 
     Raises:
         ScenarioError: a scenario has a key that a test bed cannot run.
@@ -104,7 +105,8 @@ def plans(
     needs_linux("the test bed")
     if iperf3 and shutil.which("iperf3") is None:
         raise Unavailable("no iperf3 in PATH")
-    return [_plan(case.scenario, file, "iperf3" if iperf3 else "own") for case in cases]
+    program = "iperf3" if iperf3 else "own"
+    return [_plan(case.scenario, file, program) | {"offload": offload} for case in cases]
 
 
 def run(
@@ -179,6 +181,7 @@ def _measure(
             coalesce=COALESCE,
             lead_s=LEAD_S,
             live=live,
+            offload=plan["offload"],
         )
         if code == 128 + signal.SIGINT:
             raise KeyboardInterrupt
@@ -319,7 +322,7 @@ def summarised(
         "seed": seed,
         "sim_s": plan["duration_s"],
         "warmup_s": plan["warmup_s"],
-        "data_packets_delivered": links[0]["sent_packets"],
+        "data_packets_delivered": links[0]["data_packets"],
         "events": None,
         "jain": metrics.jain(goodputs) if len(goodputs) > 1 and any(goodputs) else None,
         "cov": math.fsum(covs) / len(covs) if covs else None,
