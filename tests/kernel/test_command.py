@@ -107,6 +107,9 @@ def test_laws_for_a_command_end_with_it() -> None:
     outcome = lfn([], "kernel", "load", "reno", "bbr", "--for", "sh", "-c", script, code=7)
     assert {"lfn_reno", "lfn_bbr"} <= set(outcome.stdout.split())
     assert_nothing_left(before)
+    words = ["--", "--help", "-c", "a b", ""]
+    outcome = lfn([], "kernel", "load", "reno", "--for", "printf", "%s|", *words)
+    assert outcome.stdout == "--|--help|-c|a b||"
     assert "nowhere" in lfn([], "kernel", "load", "reno", "--for", "nowhere", code=2).stderr
     assert_nothing_left(before)
 

@@ -89,7 +89,7 @@ def call(arguments: Sequence[str]) -> int:
     def command() -> int | None:
         try:
             code: int | None = app(
-                _with_standard_input(arguments),
+                _with_command(_with_standard_input(arguments)),
                 exit_on_error=False,
                 print_error=False,
                 result_action="return_value",
@@ -107,3 +107,11 @@ def _with_standard_input(arguments: Sequence[str]) -> Sequence[str]:
         return arguments
     place = arguments.index("-")
     return [*arguments[:place], *arguments[place + 1 :], "--", "-"]
+
+
+def _with_command(arguments: Sequence[str]) -> Sequence[str]:
+    """``kernel load LAW... --for COMMAND...``: ``--`` and ``--help`` of the command are its own."""
+    if list(arguments[:2]) != ["kernel", "load"] or "--for" not in arguments[:-1]:
+        return arguments
+    place = arguments.index("--for")
+    return [*arguments[:place], *(f"--for={word}" for word in arguments[place + 1 :])]

@@ -59,8 +59,7 @@ def list_(*, json: Json = False) -> int:
 def load(
     *laws: str,
     for_: Annotated[
-        tuple[str, ...],
-        Parameter("--for", negative="", consume_multiple=True, allow_leading_hyphen=True),
+        tuple[str, ...], Parameter("--for", negative="", allow_leading_hyphen=True)
     ] = (),
 ) -> int:
     """Load laws into the kernel, all or none.
