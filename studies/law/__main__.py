@@ -43,8 +43,8 @@ def main() -> None:
     trial = asked.add_parser("judge")
     trial.add_argument("--set", choices=judge.SETS, default="mixed")
     trial.add_argument("--laws", default="ebb", help="names with commas, or rivals")
-    trial.add_argument("--first", type=int, default=60, help="number of the first path")
-    trial.add_argument("--paths", type=int, default=140, help="of these so many numbers on")
+    trial.add_argument("--first", type=int, default=80, help="number of the first path")
+    trial.add_argument("--paths", type=int, default=120, help="of these so many numbers on")
     trial.add_argument("--each", type=int, default=1, help="only each so manyth of them")
     trial.add_argument(
         "--most-bps", type=float, default=math.inf, help="only paths up to this rate"

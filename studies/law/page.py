@@ -153,6 +153,6 @@ def gains(table: pl.DataFrame, names: Mapping[str, str]) -> Figure:
             axes.minorticks_off()
             axes.set_xlabel(f"goodput over CUBIC's, {words} paths")
         panels[0].set_ylabel("paths and losses with at most this (%)")
-        panels[0].legend(loc="lower right", fontsize="x-small")
-        panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="x-small")
+        for axes in panels:
+            axes.legend(loc="lower right", fontsize="x-small")
     return figure
