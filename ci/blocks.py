@@ -45,7 +45,7 @@ from typing import NamedTuple
 
 from lfnlab import LabError, Scenario
 from lfnlab.cli import doctor
-from lfnlab.cli.app import app
+from lfnlab.cli.app import app, tokens
 from lfnlab.experiment.sweep import Sweep
 from lfnlab.experiment.tune import Search
 
@@ -233,7 +233,7 @@ def commands(script: str) -> Iterator[list[str]]:
 def look_up(name: str, *words: str) -> None:
     """Raises what is wrong with a command of the laboratory; others are not known here."""
     if name == "lfn":
-        app.parse_args(words, exit_on_error=False, print_error=False)
+        app.parse_args(tokens(words), exit_on_error=False, print_error=False)
     elif name == "python" and words[:1] == ("-m",):
         module = ROOT / words[1].replace(".", "/")
         if not module.with_suffix(".py").is_file() and not (module / "__main__.py").is_file():

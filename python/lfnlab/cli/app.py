@@ -89,7 +89,7 @@ def call(arguments: Sequence[str]) -> int:
     def command() -> int | None:
         try:
             code: int | None = app(
-                _with_command(_with_standard_input(arguments)),
+                tokens(arguments),
                 exit_on_error=False,
                 print_error=False,
                 result_action="return_value",
@@ -99,6 +99,11 @@ def call(arguments: Sequence[str]) -> int:
         return code
 
     return code_of(command, arguments)
+
+
+def tokens(arguments: Sequence[str]) -> Sequence[str]:
+    """The words of a command line as cyclopts takes them."""
+    return _with_command(_with_standard_input(arguments))
 
 
 def _with_standard_input(arguments: Sequence[str]) -> Sequence[str]:
