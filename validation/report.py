@@ -328,7 +328,9 @@ probe that repeats a segment is not in flight; and DualPI2 with `overload = "ove
 one packet early, since floating point rounded 1/k up. In the three without a known cause now,
 Linux's DCTCP retransmits 60 segments and ours 38 (147, FQ-CoDel of four packets), a CUBIC has 12 %
 more goodput here (186, FQ-CoDel of three packets), and a BBR 9.5 timeouts instead of 7 (179).
-A hunt that has found causes is no fair sample of what is left."""
+A hunt that has found causes is no fair sample of what is left. After these rules a hunt
+with seed 1 and up to 120,000 packets had 100 of 100 that agree (2026-11-30); of its 56 chaotic ones
+the medians of 19 differ by more than is allowed, but not significantly."""
 
 
 def _counted(last: Mapping[str, Any], command: str) -> Iterator[str]:
